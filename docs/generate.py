@@ -13,7 +13,6 @@ from command_page import cli_page
 from error_page import errors_page
 
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
-from pyspark_kafka.adapters.kafka_python.settings import RECONNECT_BACKOFF_MAX_MS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.domain.options import value_table
 from pyspark_kafka.domain.options.client_settings import MAX_IN_FLIGHT, ProducerSettings
@@ -90,8 +89,7 @@ KAFKA: Final = f"""
 
 `kafka.*` options are passed to the client without their prefix; `kafka.bootstrap.servers` is
 required. `kafka.{API_TIMEOUT_MS}` (milliseconds, default {DEFAULT_API_TIMEOUT_MS}) is the time-out
-of every call to a cluster. With `kafka-python`, `kafka.reconnect.backoff.max.ms` is
-{RECONNECT_BACKOFF_MAX_MS} by default, as in Java's client. A setting that the client does not know
+of every call to a cluster. A setting that the client does not know
 is refused, and reads refuse {{refused}} as Spark's JVM connector does.
 
 Use the names of Kafka's Java client. They are translated for the client, including key stores,

@@ -183,7 +183,7 @@ BROKEN: Final = {
         transact,
         of_api(FRAMES["has negative sizes"], "FindCoordinator"),
         InvalidResponseError,
-        "begin a transaction .*broker .* at 127",
+        "begin a transaction .*: 127",
         PYTHON,
     ),
     "metadata that cannot be read are none": Told(
@@ -340,13 +340,6 @@ OFFSETS: Final = {
     ),
     "a coordinator that is never available is waited for until the time-out": Told(
         commit, lies.without_coordinator(15), KafkaRequestError, clients=PYTHON
-    ),
-    "a coordinator of another group is none": Told(
-        commit,
-        lies.with_fields("FindCoordinator", coordinators=[]),
-        InvalidResponseError,
-        "commit offsets",
-        PYTHON,
     ),
 }
 

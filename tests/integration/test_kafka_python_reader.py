@@ -1,10 +1,10 @@
-"""What the reader over kafka-python's sockets keeps from one range to the next."""
+"""What the reader keeps from one range to the next."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from kafka.net.manager import KafkaConnectionManager
 
+from pyspark_kafka.adapters.kafka_python.broker_requests import BrokerRequests
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.domain.reading.ranges import OffsetRange
@@ -50,12 +50,13 @@ def test_a_warm_reader(world, partition, monkeypatch):
     """A reader that has read a partition neither connects for it nor asks who leads it again."""
     reader = world.container().record_reader()
     assert list(read(reader, partition, 0, 10)) == list(range(10))
-    monkeypatch.setattr(KafkaConnectionManager, "get_connection", None)
+    monkeypatch.setattr(BrokerRequests, "_open", None)
+    monkeypatch.setattr(ClusterMetadata, "refresh", None)
     assert list(read(reader, partition, 10, RECORDS)) == list(range(10, RECORDS))
 
 
 def test_small_ranges_of_several_topics_are_fetched_by_one_request(world, monkeypatch):
-    """One request for metadata finds their leaders: the first connection's, then one a task."""
+    """One request for metadata a task finds their leaders."""
     partitions = [TopicPartition(world.topic(), 0) for _ in range(6)]
     for partition in partitions:
         world.produce(partition, [Record(b"%d" % offset) for offset in range(10)])
@@ -68,7 +69,7 @@ def test_small_ranges_of_several_topics_are_fetched_by_one_request(world, monkey
         for partition in task:
             assert list(read(reader, partition, 0, 10)) == list(range(10))
         reader.expect([])
-    assert requests == ["send", "refresh", "send"]
+    assert requests == ["refresh", "send"] * 2
 
 
 def _counted(owner: type, method: str, requests: list[str]) -> Callable[..., object]:

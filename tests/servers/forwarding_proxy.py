@@ -28,7 +28,8 @@ class _Handler(StreamRequestHandler):
     server: ForwardingProxy
 
     def handle(self) -> None:
-        opened = self._socks() if self.rfile.peek(1)[:1] == b"\5" else self._http()
+        first = self.connection.recv(1, socket.MSG_PEEK)
+        opened = self._socks() if first == b"\5" else self._http()
         if opened is not None:
             with opened:
                 _forward(self.connection, opened)

@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from tests.slowness import bound_s
+
 from .honest_cluster import NUMBERS, TOPICS, field_of
 from .hostile_broker import Lie, Line, framed
 
 DAYS_MS: Final = 20 * 86_400_000
 UNKNOWN_ERROR_CODE: Final = 32_000
 NO_NODE: Final = 99
-TRICKLE_S: Final = 0.1
+TRICKLE_S: Final = bound_s(0.1)
 """The pause between two bytes, which is shorter than any time-out."""
 
 

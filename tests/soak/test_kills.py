@@ -47,7 +47,8 @@ def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers):
     try:
         writer.write(rows, "known")
         writer.flush()
-        [asked] = writer._factory.metadata._manager._conns
+        asked = writer._factory.metadata.source
+        assert asked is not None
         three_brokers.kill_broker(asked)
         try:
             writer.write(rows, "unknown")

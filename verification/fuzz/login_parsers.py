@@ -53,7 +53,7 @@ def _scram(content: bytes) -> None:
         except StopIteration:
             assert content.partition(b"\n")[2].startswith(b"v=")
         except KafkaError as error:
-            refused = _ERRORS.refused(error, is_new=True)
+            refused = _ERRORS.refused(error)
             assert isinstance(refused, PysparkKafkaError)
             raise
 

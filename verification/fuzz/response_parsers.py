@@ -4,38 +4,33 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final
 
-from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
-from kafka.cluster import ClusterMetadata as ClientMetadata
 from kafka.protocol import consumer, metadata, producer
 from kafka.protocol.admin import transactions as admin_transactions
 from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer import FetchResponse as TheirFetchResponse
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorResponse
-from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceResponse
 
 from pyspark_kafka.adapters.kafka_python import wire
-from pyspark_kafka.adapters.kafka_python.cluster_metadata import AdminRequests
 from pyspark_kafka.adapters.kafka_python.connections import (
-    CoordinatorConnection,
-    CoordinatorRequest,
+    EncodedRequest,
     FetchConnection,
     FrameTooLargeError,
+    Opened,
     ProduceConnection,
     ReceiveBuffer,
+    RequestConnection,
 )
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
-from pyspark_kafka.adapters.kafka_python.responses import reading
+from pyspark_kafka.adapters.kafka_python.responses import check_response, reading
 from pyspark_kafka.adapters.kafka_python.transactions import (
     TransactionRequests,
     add_offsets_request,
     add_partitions_request,
-    check_response,
     commit_offsets_request,
     end_request,
 )
@@ -46,6 +41,8 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     ProduceSettings,
     responses_of,
 )
+from pyspark_kafka.domain.cluster.cluster_view import ClusterView
+from pyspark_kafka.domain.cluster.topics import Broker
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
 from pyspark_kafka.domain.options.source import parse_source_options
@@ -96,42 +93,33 @@ def _fetch_parsers() -> Iterator[Parser]:
         )
 
 
-def _connected(received: bytes, broker: BrokerVersionData) -> tuple[Any, socket.socket]:
-    """Return what stands for a ``KafkaConnection``, and the broker's end, which has sent this."""
+def _opened(received: bytes) -> tuple[Opened, socket.socket]:
+    """Return a connection, and the broker's end, which has sent this."""
     ours, theirs = socket.socketpair()
+    ours.setblocking(False)
     theirs.sendall(received)
     theirs.shutdown(socket.SHUT_WR)
-    transport = SimpleNamespace(
-        pause_reading=lambda: None,
-        _read_task=None,
-        take_socket=lambda: ours,
-        host_port=lambda: "broker:9092<-client:1",
-    )
-    reauth = SimpleNamespace(session_lifetime_ms=0, cancel=lambda: None)
-    connected = SimpleNamespace(
-        transport=transport, net=None, _reauth=reauth, broker_version_data=broker, node_id=0
-    )
-    return connected, theirs
+    return Opened(ours, "broker 0 at broker:9092", BROKERS["4.0"]), theirs
 
 
 def _receive_fetched(content: bytes) -> None:
-    connected, theirs = _connected(content, BROKERS["4.0"])
-    with theirs, closing(FetchConnection(connected, _FETCHES, 1_000)) as connection:
+    opened, theirs = _opened(content)
+    with theirs, closing(FetchConnection(opened, _FETCHES, 1_000)) as connection:
         connection.send({PARTITION: FetchPosition(0)})
         connection.receive(ReceiveBuffer())
 
 
 def _receive_produced(content: bytes) -> None:
-    connected, theirs = _connected(content, BROKERS["4.0"])
-    with theirs, closing(ProduceConnection(connected, _WRITES, 1_000)) as connection:
+    opened, theirs = _opened(content)
+    with theirs, closing(ProduceConnection(opened, _WRITES, 1_000)) as connection:
         connection.send({PARTITION: b"records"}, None)
         connection.receive()
 
 
-def _receive(request: Any, response: Any, content: bytes) -> None:
-    connected, theirs = _connected(content, BROKERS["4.0"])
-    with theirs, closing(CoordinatorConnection(connected, "c", 1_000)) as connection:
-        connection.send(CoordinatorRequest(request, response))
+def _receive(request: Any, content: bytes) -> None:
+    opened, theirs = _opened(content)
+    with theirs, closing(RequestConnection(opened, "c", 1_000)) as connection:
+        connection.send(EncodedRequest(request))
         check_response(connection.receive())
 
 
@@ -150,23 +138,22 @@ def _connection_parsers() -> Iterator[Parser]:
         version = BROKERS["4.0"].api_version(request)
         yield Parser(
             f"coordinator-{request.name.removesuffix('Request')}",
-            partial(_receive, request, response),
+            partial(_receive, request),
             (OSError, kafka_errors.KafkaError),
             map(framed, variants(response, version)),
         )
 
 
 def decoded(request: Any, content: bytes, broker: BrokerVersionData) -> Any:
-    """Return a response as kafka-python's connections read it from a frame."""
-    request.API_VERSION = broker.api_version(request)
-    protocol = KafkaProtocol(client_id="c")
-    protocol.send_request(request, CORRELATION_ID)
-    with reading():  # as our transports do
-        return protocol.receive_bytes(framed(content))[0][1]
+    """Return a response as connections read it from a frame."""
+    encoded, version = EncodedRequest(request), broker.api_version(request)
+    encoded.encode(version, CORRELATION_ID, "c")
+    with reading():
+        return encoded.decode(version, memoryview(content)[4:])
 
 
 class Answering:
-    """Stands for ``ClusterMetadata`` and for kafka-python's manager: answers one request.
+    """Stands for ``ClusterMetadata`` and for ``BrokerRequests``: answers one request.
 
     Questions for coordinators are answered correctly, unless they are all that is asked for.
     """
@@ -174,9 +161,8 @@ class Answering:
     def __init__(self, content: bytes, broker: BrokerVersionData, *, finds: bool = True) -> None:
         self._content = content
         self._finds = finds
-        self.broker_version_data = broker
-        self.config = {"retry_backoff_ms": 0}
-        self.cluster = ClientMetadata()
+        self._broker = broker
+        self.view = ClusterView({0: Broker(0, "broker", 9092)})
 
     def nodes(self) -> list[int]:
         return [0]
@@ -184,33 +170,25 @@ class Answering:
     def refresh(self) -> None:
         """Do nothing."""
 
-    def send(self, request: Any, node: int | None = None) -> Any:  # noqa: ARG002
+    def learn(self, view: ClusterView) -> None:
+        self.view = view
+
+    def ask_any(
+        self, request: Any, check: Callable[[Any], object] = lambda _: None
+    ) -> tuple[tuple[str, int], Any]:
+        answer = self.send(request)
+        check(answer)
+        return ("broker", 9092), answer
+
+    def send_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        return {node: self.send(request) for node, request in requests.items()}
+
+    def send(self, request: Any, _node: int | None = None) -> Any:
         if self._finds and isinstance(request, metadata.FindCoordinatorRequest):
-            version = self.broker_version_data.api_version(request)
+            version = self._broker.api_version(request)
             found = valid_response(FindCoordinatorResponse, version, key="g")
-            return decoded(request, found, self.broker_version_data)
-        return decoded(request, self._content, self.broker_version_data)
-
-
-class Manager:
-    """Runs the coroutines of kafka-python's admin client, which wait for nothing."""
-
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
-        self.broker_version_data = answering.broker_version_data
-        self.config = answering.config
-        self.cluster = answering.cluster
-
-    async def send(self, request: Any, node_id: int | None = None) -> Any:
-        return self._answering.send(request, node_id)
-
-    def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        coroutine = call(*arguments)
-        try:
-            coroutine.send(None)
-        except StopIteration as done:
-            return done.value
-        raise AssertionError("nothing is awaited here")
+            return decoded(request, found, self._broker)
+        return decoded(request, self._content, self._broker)
 
 
 def _ask(
@@ -280,14 +258,9 @@ def _fetch_offsets(
     call: Callable[[KafkaPythonOffsetFetcher], object], broker: BrokerVersionData, content: bytes
 ) -> None:
     fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
-    fetcher._errors = ERRORS
-    fetcher._admin = AdminRequests({}, ERRORS)
+    fetcher._errors = fetcher._groups._errors = ERRORS
     fetcher._leaders[PARTITION.topic] = {PARTITION.partition: 0}
-    admin = KafkaAdminClient.__new__(KafkaAdminClient)
-    admin.config = {**KafkaAdminClient.DEFAULT_CONFIG, "retry_backoff_ms": 0}
-    admin._manager = Manager(Answering(content, broker))
-    admin.close = lambda: None
-    fetcher._admin._client = admin
+    fetcher._metadata._requests = Answering(content, broker)  # type: ignore[assignment]
     call(fetcher)
 
 
@@ -326,7 +299,7 @@ def _offset_parsers() -> Iterator[Parser]:
     }
     for name, (call, request, response) in calls.items():
         for release, broker in BROKERS.items():
-            version = min(broker.api_version(request), 8 if name == "committed" else 99)
+            version = min(broker.api_version(request), _MAX_VERSIONS.get(name, 99))
             yield Parser(
                 f"offsets-{name}-{release}",
                 partial(_fetch_offsets, call, broker),
@@ -334,6 +307,8 @@ def _offset_parsers() -> Iterator[Parser]:
                 variants(response, version, group_id="g", topic_id=TOPIC_ID),
             )
 
+
+_MAX_VERSIONS: Final = {"committed": 7, "commit": 9}
 
 PARSERS: Final = (
     *_fetch_parsers(),

@@ -51,7 +51,9 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
 
 def _ask(host: str, lookup: Future[list[Address]]) -> None:
     try:
-        found: Any = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found: Any = socket.getaddrinfo(
+            host, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME
+        )
     except BaseException as error:  # noqa: BLE001  # raised by those who wait
         _lookups.pop((os.getpid(), host), None)
         lookup.set_exception(error)

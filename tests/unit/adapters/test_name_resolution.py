@@ -13,7 +13,7 @@ from kafka.errors import KafkaConnectionError
 from pyspark_kafka.adapters.checkpoints import hdfs
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.http import RequestError, connect, post
-from pyspark_kafka.adapters.kafka_python.transports import _addresses
+from pyspark_kafka.adapters.kafka_python.sockets import open_socket
 from pyspark_kafka.adapters.name_resolution import UnresolvedError, resolve
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import MetadataLogError
@@ -77,9 +77,8 @@ def test_addresses_have_the_port():
 
 @pytest.mark.usefixtures("lookups")
 def test_kafka_python_waits_no_longer_for_a_name():
-    node = SimpleNamespace(host="slow.example", port=9092)
-    with pytest.raises(KafkaConnectionError, match=f"slow.example:9092: {UNRESOLVED}"):
-        _addresses(node, Deadline.after(TIMEOUT_S))
+    with pytest.raises(KafkaConnectionError, match=f"cannot be resolved: {UNRESOLVED}"):
+        open_socket("slow.example", 9092, (), "", Deadline.after(TIMEOUT_S))
 
 
 @pytest.mark.usefixtures("lookups")

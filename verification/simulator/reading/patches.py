@@ -7,15 +7,13 @@ import selectors
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from selectors import EVENT_READ, EVENT_WRITE, SelectorKey
 from threading import get_ident
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
-
-from kafka.net import selector as event_loop
 
 from pyspark_kafka.adapters import name_resolution
 from pyspark_kafka.adapters.kafka_python import stream_client  # noqa: F401  # imports what is patched
@@ -86,11 +84,6 @@ class Environment:
     def socket(self, *_: object, **__: object) -> SimulatedSocket:
         return SimulatedSocket(self.network)
 
-    def socketpair(self, *_: object) -> tuple[SimulatedSocket, SimulatedSocket]:
-        first, second = self.socket(), self.socket()
-        first.pair(second)
-        return first, second
-
     def _count_idle(self) -> None:
         """Fail if a process does nothing but look, for which it would take a whole processor."""
         if self._scheduler.now_ms != self._idle_since_ms:
@@ -152,8 +145,6 @@ def simulated(environment: Environment, seed: int) -> Iterator[None]:
         _current.append(environment)
         for target, name, value in _replacements(environment):
             stack.enter_context(patch.object(target, name, value))
-        for settings in _default_settings():
-            stack.enter_context(patch.dict(settings, selector=SimulatedSelector))
         yield
 
 
@@ -163,15 +154,10 @@ def _replacements(environment: Environment) -> Iterator[tuple[Any, str, object]]
     yield _in_this_thread(time, "time_ns", environment.epoch_ns)
     yield _in_this_thread(time, "sleep", environment.sleep)
     yield _in_this_thread(socket, "socket", environment.socket)
-    yield _in_this_thread(socket, "socketpair", environment.socketpair)
     yield _in_this_thread(socket, "getaddrinfo", environment.resolve)
     yield name_resolution, "threading", _NoThreads
     for module, name in _bound_selectors():
         yield _in_this_thread(module, name, SimulatedSelector)
-    # kafka-python orders timers of the same time by their addresses in memory.
-    yield event_loop, "log_trace", lambda *_: None  # a twentieth of the time
-    yield event_loop.Task, "__init__", _numbered(event_loop.Task.__init__)
-    yield event_loop.Task, "__lt__", lambda self, other: self.number < other.number
 
 
 def _in_this_thread(
@@ -186,18 +172,6 @@ def _in_this_thread(
     return module, name, chosen
 
 
-def _numbered(begin: Callable[..., None]) -> Callable[..., None]:
-    count = 0
-
-    def numbered(task: Any, *arguments: object) -> None:
-        nonlocal count
-        count += 1
-        task.number = count
-        begin(task, *arguments)
-
-    return numbered
-
-
 @lru_cache(maxsize=1)
 def _bound_selectors() -> tuple[tuple[Any, str], ...]:
     """Return the names of selectors, also those that were bound when modules were imported."""
@@ -206,7 +180,7 @@ def _bound_selectors() -> tuple[tuple[Any, str], ...]:
         (selectors, name) for name in _SELECTORS if hasattr(selectors, name)
     ]
     for module_name in sorted(sys.modules):
-        if module_name.startswith(("pyspark_kafka.", "kafka.")):
+        if module_name.startswith("pyspark_kafka."):
             module = sys.modules[module_name]
             found += [
                 (module, name)
@@ -214,16 +188,6 @@ def _bound_selectors() -> tuple[tuple[Any, str], ...]:
                 if isinstance(value, type) and value in classes
             ]
     return tuple(found)
-
-
-@lru_cache(maxsize=1)
-def _default_settings() -> tuple[Mapping[str, object], ...]:
-    from kafka import KafkaAdminClient, KafkaConsumer
-
-    return tuple(
-        each.DEFAULT_CONFIG
-        for each in (KafkaConsumer, KafkaAdminClient, event_loop.NetworkSelector)
-    )
 
 
 def _whole_ms(seconds: float) -> int:

@@ -7,12 +7,10 @@ from pyspark_kafka.adapters.kafka_format import record_blocks
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
 from pyspark_kafka.adapters.kafka_python import fetcher, wire
 from pyspark_kafka.adapters.kafka_python.brokers import FetchedBatches
-from pyspark_kafka.adapters.kafka_python.cluster_metadata import (
-    ClusterMetadata,
-    ConnectionManager,
-)
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import BrokerConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher
+from pyspark_kafka.domain.cluster.broker_choice import BrokerChoice
 from pyspark_kafka.domain.reading.cursor import Cursor, Step, TopicIdentity
 from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
 from pyspark_kafka.domain.reading.near_replicas import NearReplicas
@@ -89,7 +87,7 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "the last epoch is not sent": (Change(FetchedEpochs, "last", -1),),
     "old leaders are not left": (Change(Fetcher, "_leave_old_leaders", _nothing),),
     "a broker that is cut off is asked again and again": (
-        Change(ConnectionManager, "ask_others_first", _nothing),
+        Change(BrokerChoice, "ask_last", _nothing),
     ),
     "records of an earlier assignment are handed out": (
         Change(Fetcher, "_is_current", _always(True)),
@@ -113,7 +111,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "leases of replicas do not end": 427,
     "the last epoch is not sent": 1181,
     "old leaders are not left": 16,
-    "a broker that is cut off is asked again and again": 490,
+    "a broker that is cut off is asked again and again": 16,
     "records of an earlier assignment are handed out": 33,
     "a replica that fails is not left": 952,
     "a request in flight is never overdue": 73,

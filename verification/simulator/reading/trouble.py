@@ -143,11 +143,12 @@ class Trouble:
         self._later(fired, world.name_brokers)
 
     def _add_dead_address(self, fired: Fired) -> None:
-        """Let nobody answer at one of the addresses of the bootstrap servers: it refuses.
+        """Let nobody answer at one of the addresses of the bootstrap servers.
 
-        One that swallows packets keeps a client waiting until the name no longer has it: its
-        connections try the first address alone.
+        It refuses connections, or swallows packets until faults end.
         """
+        if fired.between(0, 1):
+            self._world.network.silence(_DEAD_HOST)
         addresses = self._world.network.names[BOOTSTRAP]
         addresses.insert(fired.between(0, len(addresses)), _DEAD_HOST)
 

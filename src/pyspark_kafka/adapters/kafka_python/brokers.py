@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 from weakref import WeakSet
 
-from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
@@ -25,7 +24,7 @@ from ..fetching import Watermarks
 from ..kafka_format.column_buffers import BufferPool
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
 from .cluster_metadata import ClusterMetadata
-from .connections import FetchConnection, ReceiveBuffer
+from .connections import FetchConnection, Opened, ReceiveBuffer
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .responses import MAX_FRAME_BYTES
 from .settings import client_settings
@@ -77,17 +76,13 @@ class Brokers:
     def __init__(self, options: SourceOptions, **defaults: int) -> None:
         """Translate the options; nothing is connected yet.
 
-        ``defaults`` are settings of kafka-python that hold unless the options have them.
+        ``defaults`` are settings that hold unless the options have them.
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        translated, self.errors = client_settings(options.java)
-        config = {
-            **KafkaConsumer.DEFAULT_CONFIG,
-            "max_partition_fetch_bytes": PARTITION_BYTES,
-            **defaults,
-            **translated,
-        }
+        config, self.errors = client_settings(
+            options.java, {"max_partition_fetch_bytes": PARTITION_BYTES, **defaults}
+        )
         self.settings = FetchSettings(
             client_id=config["client_id"],
             rack=config["client_rack"],
@@ -155,8 +150,11 @@ class Brokers:
 
     def connect(self, node: int, *, waits: bool) -> FetchConnection:
         """Return a new connection to a broker; raises as ``ClusterMetadata.connect``."""
-        opened = self.metadata.connect(node, waits=waits)
-        connection = FetchConnection(opened, self.settings, self.timeout_ms)
+
+        def make(opened: Opened) -> FetchConnection:
+            return FetchConnection(opened, self.settings, self.timeout_ms)
+
+        connection = self.metadata.connect(node, make, waits=waits)
         self._opened.add(connection)
         return connection
 

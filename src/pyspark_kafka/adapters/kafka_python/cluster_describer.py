@@ -1,12 +1,15 @@
-"""Descriptions of topics and rights by kafka-python's admin client."""
+"""Descriptions of brokers, topics and rights."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
-from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeGroupsRequest,
+    DescribeLogDirsRequest,
+)
 from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.cluster.topics import (
@@ -18,8 +21,10 @@ from ...domain.cluster.topics import (
 )
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...ports.cluster import ClusterDescriber
-from .cluster_metadata import NO_LEADER, AdminRequests, topic_metadata
+from .cluster_metadata import NO_LEADER, ClusterMetadata
+from .coordinator_requests import RETRY_S, CoordinatorRequests
 from .failures import RefusedError
+from .responses import reading
 from .settings import client_settings
 
 if TYPE_CHECKING:
@@ -33,6 +38,9 @@ METADATA: Final = "a request for metadata"
 GROUPS: Final = "a request to describe a group"
 
 _BROKER_RACK: Final = "broker.rack"
+_TOPIC: Final = 2
+_BROKER: Final = 4
+"""Kinds of resources (``ConfigResource.Type``)."""
 
 _MAX_GROUPS_VERSION: Final = 5
 """Later versions have no rights of groups that do not exist (KIP-1043)."""
@@ -40,7 +48,7 @@ _MAX_GROUPS_VERSION: Final = 5
 
 @final
 class KafkaPythonClusterDescriber(ClusterDescriber):
-    """Asks brokers through one ``KafkaAdminClient``, connected at first use."""
+    """Asks brokers; connects at first use."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Translate the options; nothing is connected yet.
@@ -48,36 +56,30 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         :raises OptionsError: if a setting is not known to kafka-python.
         """
         config, self._errors = client_settings(options.java)
-        self._admin = AdminRequests(config, self._errors)
+        self._metadata = ClusterMetadata(config, self._errors)
+        self._coordinators = CoordinatorRequests(self._metadata, self._errors)
 
     def brokers(self) -> Sequence[Broker]:
-        described = self._admin.send(METADATA, lambda admin: admin.describe_cluster())
-        return sorted(
-            Broker(each["broker_id"], each["host"], each["port"], each["rack"] or "")
-            for each in described["brokers"]
-        )
+        with self._errors.mapped_errors(METADATA):
+            return self._metadata.brokers()
 
     def replica_selector(self) -> str | None:
-        return self._optional(_replica_selector)
+        return self._optional(self._find_replica_selector)
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
-        found: Mapping[int, tuple[int, int]]
-        found = self._admin.send(
-            METADATA,
-            lambda admin: admin._manager.broker_version_data.api_versions,  # noqa: SLF001
-        )
+        with self._errors.mapped_errors(METADATA):
+            found = self._metadata.api_versions()
         return {int(key): (first, last) for key, (first, last) in found.items()}
 
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         names = sorted(topics)
         if not names:
             return {}
-        described = self._admin.send(
-            METADATA, lambda admin: topic_metadata(admin, names, with_operations=True)
-        )
+        with self._errors.mapped_errors(METADATA):
+            described = self._metadata.describe(names, with_operations=True)
         existing = self._existing(described)
-        configs = self._optional(lambda admin: _configs(admin, [each.name for each in existing]))
-        sizes = self._optional(lambda admin: _sizes(admin, existing))
+        configs = self._optional(lambda: self._topic_configs([each.name for each in existing]))
+        sizes = self._optional(lambda: self._sizes(existing))
         return {
             topic.name: TopicDescription(
                 {
@@ -94,26 +96,28 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
 
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
         right = group_right(Operation.DESCRIBE, group_id)
-        answer = self._admin.send(GROUPS, lambda admin: _described_group(admin, group_id), right)
-        return _operations(answer)
+        request = DescribeGroupsRequest(
+            groups=[group_id], include_authorized_operations=True, max_version=_MAX_GROUPS_VERSION
+        )
+        with self._errors.mapped_errors(GROUPS, right):
+            answer = self._coordinators.ask_coordinator(
+                group_id, request, CoordinatorType.GROUP, _check_group
+            )
+        return _operations(answer.groups[0])
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
-        def find(admin: Any) -> frozenset[Operation]:
-            async def ask() -> None:
-                await admin._find_coordinator_ids(  # noqa: SLF001
-                    [transactional_id], key_type=CoordinatorType.TRANSACTION
-                )
-
+        def find() -> frozenset[Operation]:
             try:
-                admin._manager.run(ask)  # noqa: SLF001
+                self._coordinators.coordinator(transactional_id, CoordinatorType.TRANSACTION)
             except kafka_errors.TransactionalIdAuthorizationFailedError:
                 return frozenset()
             return frozenset({Operation.DESCRIBE})
 
-        return self._admin.send("a request for a coordinator", find)
+        with self._errors.mapped_errors("a request for a coordinator"):
+            return self._errors.retry(find, RETRY_S)
 
     def close(self) -> None:
-        self._admin.close()
+        self._metadata.close()
 
     def _existing(self, described: Iterable[Any]) -> list[Any]:
         """Return the topics that exist.
@@ -130,15 +134,57 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
                 raise self._errors.request_error(f"{METADATA} of '{topic.name}'", error, rights)
         return found
 
-    def _optional(self, call: Callable[[Any], T]) -> T | None:
-        """Return what brokers can tell only if they are new enough, and the user may know."""
+    def _optional(self, call: Callable[[], T]) -> T | None:
+        """Return what only new enough brokers say, and only if the user may know."""
         try:
-            with self._errors.one_deadline():
-                return self._admin.send_once(call)
+            with self._errors.one_deadline(), reading():
+                return call()
         except RefusedError:
             raise
-        except kafka_errors.KafkaError:
+        except (kafka_errors.KafkaError, OSError):
             return None
+
+    def _topic_configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return settings of each topic; none if the user may not describe its configuration."""
+        return _configs(self._metadata.send(_configs_request(_TOPIC, topics, DESCRIBED_SETTINGS)))
+
+    def _find_replica_selector(self) -> str | None:
+        """Return a setting of a broker; ``None`` if the user may not describe its configuration."""
+        broker = self._metadata.brokers()[0].broker_id
+        name = str(broker)
+        # Brokers before Kafka 2.4 have no selector: an answer without rights has no rack either.
+        request = _configs_request(_BROKER, [name], (_BROKER_RACK, REPLICA_SELECTOR))
+        found = _configs(self._metadata.send(request, broker))[name]
+        return found.get(REPLICA_SELECTOR, "") if _BROKER_RACK in found else None
+
+    def _sizes(self, topics: Iterable[Any]) -> dict[tuple[str, int], int]:
+        """Return the bytes of the leader's log of each partition."""
+        led: dict[int, dict[str, list[int]]] = {}
+        for topic in topics:
+            for each in topic.partitions:
+                if each.leader_id not in NO_LEADER:
+                    numbers = led.setdefault(each.leader_id, {}).setdefault(topic.name, [])
+                    numbers.append(each.partition_index)
+        described = DescribeLogDirsRequest.DescribableLogDirTopic
+        answered = self._metadata.send_all(
+            {
+                leader: DescribeLogDirsRequest(
+                    topics=[
+                        described(topic=name, partitions=numbers)
+                        for name, numbers in of_leader.items()
+                    ]
+                )
+                for leader, of_leader in led.items()
+            }
+        )
+        return {
+            (topic.name, each.partition_index): each.partition_size
+            for answer in answered.values()
+            for directory in answer.results
+            for topic in directory.topics
+            for each in topic.partitions
+            if not each.is_future_key
+        }
 
 
 def _partition(described: Any, size: int | None) -> PartitionDescription:
@@ -158,69 +204,41 @@ def _operations(answer: Any) -> frozenset[Operation] | None:
     return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
 
 
-def _configs(admin: Any, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return settings of each topic; none if the user may not describe its configuration."""
-    resources = [
-        ConfigResource(ConfigResourceType.TOPIC, topic, list(DESCRIBED_SETTINGS))
-        for topic in topics
-    ]
-    found = admin.describe_configs(resources, config_filter="all").get("topic", {})
+def _configs_request(kind: int, names: Iterable[str], settings: Iterable[str]) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            resource(resource_type=kind, resource_name=name, configuration_keys=list(settings))
+            for name in names
+        ],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+
+
+def _configs(answer: Any) -> dict[str, dict[str, str]]:
+    """Return the settings that have a value, by resource and name.
+
+    :raises KafkaError: if one is refused.
+    """
+    for result in answer.results:
+        if result.error_code:
+            raise kafka_errors.for_code(result.error_code)
     return {
-        topic: {name: str(each["value"]) for name, each in settings.items()}
-        for topic, settings in found.items()
+        result.resource_name: {
+            each.name: each.value for each in result.configs if each.value is not None
+        }
+        for result in answer.results
     }
 
 
-def _replica_selector(admin: Any) -> str | None:
-    """Return the setting of a broker; ``None`` if the user may not describe its configuration."""
-    described = admin.describe_cluster()["brokers"]
-    # A broker that is being started or has ended is fenced, and described since Kafka 4.0.
-    broker = next(str(each["broker_id"]) for each in described if not each.get("is_fenced"))
-    # Brokers before Kafka 2.4 have no selector: an answer without rights has no rack either.
-    resource = ConfigResource(ConfigResourceType.BROKER, broker, [_BROKER_RACK, REPLICA_SELECTOR])
-    found = admin.describe_configs([resource], config_filter="all")["broker"][broker]
-    if _BROKER_RACK not in found:
-        return None
-    return found.get(REPLICA_SELECTOR, {}).get("value") or ""
-
-
-def _sizes(admin: Any, topics: Iterable[Any]) -> dict[tuple[str, int], int]:
-    """Return the bytes of the leader's log of each partition."""
-    leaders = {
-        (topic.name, each.partition_index): each.leader_id
-        for topic in topics
-        for each in topic.partitions
-        if each.leader_id not in NO_LEADER
-    }
-    wanted: dict[str, list[int]] = {}
-    for topic, partition in leaders:
-        wanted.setdefault(topic, []).append(partition)
-    answered = admin.describe_log_dirs(wanted, brokers=sorted(set(leaders.values())))
-    return {
-        (topic["name"], each["partition_index"]): each["partition_size"]
-        for answer in answered
-        for directory in answer["log_dirs"]
-        for topic in directory["topics"]
-        for each in topic["partitions"]
-        if not each["is_future_key"]
-        and leaders.get((topic["name"], each["partition_index"])) == answer["broker"]
-    }
-
-
-def _described_group(admin: Any, group_id: str) -> Any:
-    """Return the group of a ``DescribeGroupsResponse``.
+def _check_group(answer: Any) -> Any:
+    """Return a ``DescribeGroupsResponse`` with one group.
 
     :raises KafkaError: if the broker refuses the request.
     """
-
-    async def ask() -> Any:
-        coordinators = await admin._find_coordinator_ids([group_id])  # noqa: SLF001
-        request = DescribeGroupsRequest(
-            groups=[group_id], include_authorized_operations=True, max_version=_MAX_GROUPS_VERSION
-        )
-        return await admin._manager.send(request, node_id=coordinators[group_id])  # noqa: SLF001
-
-    (group,) = admin._manager.run(ask).groups  # noqa: SLF001
+    with reading():
+        (group,) = answer.groups
     if group.error_code:
         raise kafka_errors.for_code(group.error_code)
-    return group
+    return answer

@@ -41,6 +41,9 @@ _SOFTWARE: Final = "pyspark-kafka"
 _VERSIONS_VERSIONS: Final = (3, 0)
 """The first with a client's name (KIP-511), and the one that every broker has."""
 
+_FIRST_VERSIONS: Final = BrokerVersionData((0, 10, 0))
+"""What is expected of a broker before it says what it supports."""
+
 _HANDSHAKE_VERSION: Final = 1
 """The first whose messages have headers: brokers say then why they refuse a login (KIP-152)."""
 
@@ -65,13 +68,13 @@ class ConnectionSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> ConnectionSettings:
-        """Return the settings of kafka-python's ``config``, which is complete."""
+        """Return the settings of a ``config`` that is complete."""
         return cls(
             client_id=config["client_id"],
             socket_options=config["socket_options"],
-            proxy=config["proxy_url"] or "",
+            proxy=config["proxy_url"] or config["socks5_proxy"] or "",
             tls=config["ssl_context"],
-            login=config["sasl_kerberos_name"],
+            login=config["login"],
             kerberos_host=config["sasl_kerberos_domain_name"] or "",
             broker_version=config["api_version"] or (),
         )
@@ -119,7 +122,7 @@ class _Setup(BrokerConnection):
     ) -> None:
         self._settings = settings
         self._deadline = deadline
-        self._opened = Opened(opened, peer)
+        self._opened = Opened(opened, peer, _FIRST_VERSIONS)
         timeout_ms = math.ceil(1_000 * deadline.remaining)
         super().__init__(self._opened, timeout_ms, _MAX_FRAME_BYTES)
 
@@ -145,8 +148,9 @@ class _Setup(BrokerConnection):
             answer = self._ask(request, ApiVersionsResponse, version)
             if answer.error_code != kafka_errors.UnsupportedVersionError.errno:
                 break
-        _check(answer.error_code)
-        with reading(self._peer):
+        with reading(self.peer):
+            if answer.error_code:
+                raise ValueError(kafka_errors.for_code(answer.error_code).__name__)
             return BrokerVersionData(
                 api_versions={
                     each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
@@ -162,9 +166,10 @@ class _Setup(BrokerConnection):
         if answer.error_code == kafka_errors.UnsupportedSaslMechanismError.errno:
             offered = ", ".join(map(str, answer.mechanisms))
             raise kafka_errors.UnsupportedSaslMechanismError(
-                f"{self._peer} supports {offered}, and not {login.mechanism}"
+                f"{self.peer} supports {offered}, and not {login.mechanism}"
             )
-        _check(answer.error_code)
+        if answer.error_code:
+            raise kafka_errors.for_code(answer.error_code)
         messages = MECHANISMS[login.mechanism](login, self._settings.kerberos_host or host)
         return self._authenticate(messages, versions.api_version(SaslAuthenticateRequest))
 
@@ -188,12 +193,7 @@ class _Setup(BrokerConnection):
         request.with_header(correlation_id=self._correlation_id, client_id=self._settings.client_id)
         self._send(_Hidden(request.encode(version=version, header=True, framed=True)))
         frame = self._receive_frame(new_memory, self._deadline)
-        with reading(self._peer):
+        with reading(self.peer):
             if int.from_bytes(frame[:4], "big", signed=True) != self._correlation_id:
                 raise kafka_errors.CorrelationIdError("a response answers another request")
             return response.decode(bytes(frame), version=version, header=True)
-
-
-def _check(code: int) -> None:
-    if code:
-        raise kafka_errors.for_code(code)

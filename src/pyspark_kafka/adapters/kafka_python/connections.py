@@ -19,7 +19,14 @@ from kafka.protocol.producer import ProduceRequest
 
 from ...domain.options.option import INT32_MAX
 from ...ports.clock import Deadline
-from .responses import MAX_FRAME_BYTES, answered_partitions, asked_partitions, reading, require_all
+from .responses import (
+    MAX_FRAME_BYTES,
+    TlsExpectedError,
+    answered_partitions,
+    asked_partitions,
+    reading,
+    require_all,
+)
 from .sockets import Selector, is_ready
 from .wire import (
     BY_ID_VERSION,
@@ -76,8 +83,8 @@ class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafk
         )
 
 
-class TlsExpectedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
-    """A listener answers a request without TLS with an alert of TLS."""
+class UnansweredError(ConnectionResetError):
+    """A broker closes a connection before it has answered a request."""
 
 
 @final
@@ -87,7 +94,7 @@ class Opened:
 
     socket: socket.socket
     peer: str
-    versions: BrokerVersionData | None = None
+    versions: BrokerVersionData
     expires_at: float = math.inf
     """When the broker is about to ask for authentication again, by ``time.monotonic``."""
 
@@ -96,11 +103,11 @@ class Opened:
 
         :raises IncompatibleBrokerVersion: if there is none.
         """
-        if self.versions is None:
-            raise ValueError("the broker's versions are not known yet")
         found: int = self.versions.api_version(
             request, min_version=min_version, max_version=max_version
         )
+        if found < 0:
+            raise kafka_errors.IncompatibleBrokerVersion(f"{self.peer} names version {found}")
         return found
 
 
@@ -114,8 +121,10 @@ class BrokerConnection:
 
         A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
         """
+        self.peer = opened.peer
+        """The broker, for messages."""
+
         self._socket = opened.socket
-        self._peer = opened.peer
         self._expires_at = opened.expires_at
         self._correlation_id = 0
         self._timeout_s = timeout_ms / 1_000
@@ -225,16 +234,16 @@ class BrokerConnection:
     def _announced(self) -> int:
         """Return the size of a frame that is about to come."""
         if not self._has_answered and bytes(self._head[:2]) == _TLS_ALERT:
-            raise TlsExpectedError(f"{self._peer} expects TLS")
+            raise TlsExpectedError(f"{self.peer} expects TLS")
         size = int.from_bytes(self._head, "big", signed=True)
         if size < 0:
-            raise kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
+            raise kafka_errors.InvalidReceiveError(f"{self.peer}: a frame of {size} bytes")
         if size > self._max_frame_bytes:
             raise self._too_large(size)
         return size
 
     def _too_large(self, size: int) -> kafka_errors.KafkaError:
-        return kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
+        return kafka_errors.InvalidReceiveError(f"{self.peer}: a frame of {size} bytes")
 
     @property
     def _has_begun(self) -> bool:
@@ -260,17 +269,23 @@ class BrokerConnection:
             except ssl.SSLWantWriteError:
                 self._wait(EVENT_WRITE, Deadline.after(self._timeout_s))
                 continue
+            except ConnectionResetError as error:
+                raise self._closed() from error
             if not received:
-                raise ConnectionResetError(f"{self._peer} closed the connection")
+                raise self._closed()
             if not self._has_begun:
                 self._grant_time()
             self._filled += received
         self._filled = 0
         return True
 
+    def _closed(self) -> ConnectionResetError:
+        kind = ConnectionResetError if self._has_answered else UnansweredError
+        return kind(f"{self.peer} closed the connection")
+
     def _wait(self, events: int, deadline: Deadline) -> None:
         if deadline.has_passed or not is_ready(self._socket, events, deadline.remaining):
-            raise TimeoutError(f"{self._peer} did not {_ACTIONS[events]} in time")
+            raise TimeoutError(f"{self.peer} did not {_ACTIONS[events]} in time")
 
 
 def new_memory(size: int) -> memoryview:
@@ -364,7 +379,7 @@ class FetchConnection(BrokerConnection):
         if frame is None:
             return None
         asked, self.in_flight = self.in_flight, None
-        with reading(self._peer):
+        with reading(self.peer):
             response = FetchResponse.of(
                 frame, self._sent_version, self._correlation_id, self._topics
             )
@@ -373,7 +388,7 @@ class FetchConnection(BrokerConnection):
         return response
 
     def _too_large(self, size: int) -> kafka_errors.KafkaError:
-        return FrameTooLargeError(self._peer, size, self._max_frame_bytes)
+        return FrameTooLargeError(self.peer, size, self._max_frame_bytes)
 
 
 def _by_id_version(opened: Opened) -> int | None:
@@ -420,20 +435,20 @@ class ProduceConnection(BrokerConnection):
             return None
         # Brokers answer in the order of the requests, which are numbered from 1 on.
         self._received += 1
-        with reading(self._peer):
+        with reading(self.peer):
             return responses_of(frame, self._version, self._received)
 
 
 @final
-class CoordinatorRequest:
+class EncodedRequest:
     """One of kafka-python's requests, encoded once however often it is sent."""
 
-    def __init__(self, request: Any, response: Any) -> None:
-        """Take the request, and the class of its response."""
+    def __init__(self, request: Any) -> None:
+        """Take the request."""
         self.request = request
-        self.response = response
         self._partitions = asked_partitions(request)
         self._encoded: dict[int, bytes] = {}
+        self._response: Any = None
 
     def encode(self, version: int, correlation_id: int, client_id: str) -> bytes:
         """Return the bytes of the request, with their size before them."""
@@ -441,48 +456,76 @@ class CoordinatorRequest:
         if encoded is None:
             self.request.API_VERSION = version
             self.request.with_header(correlation_id=0, client_id=client_id)
+            self._response = self.request.header.get_response_class()
             encoded = self.request.encode(version=version, framed=True, header=True)
             self._encoded[version] = encoded
         # The size, the type and the version come first.
         return encoded[:8] + correlation_id.to_bytes(4, "big") + encoded[12:]
 
-    def decode(self, version: int, content: bytes) -> Any:
+    def decode(self, version: int, content: memoryview) -> Any:
         """Return the response that has a content.
 
         :raises KafkaProtocolError: if it leaves out a partition.
         :raises ValueError: or another error of ``INVALID`` if it cannot be read.
         """
-        decoded = _decoded(self.response, version, content)
-        require_all(answered_partitions(decoded), self._partitions)
+        if len(content) > _MAX_KEPT_BYTES:
+            return self._checked(_decode(self._response, version, content))
+        return self._checked(_kept(self._response, version, bytes(content)))
+
+    def _checked(self, decoded: Any) -> Any:
+        if self._partitions:
+            require_all(answered_partitions(decoded), self._partitions)
         return decoded
 
 
-@final
-class CoordinatorConnection(BrokerConnection):
-    """Sends requests to a coordinator, several before the first response."""
+_MAX_KEPT_BYTES: Final = 500
 
-    def __init__(self, opened: Opened, client_id: str, timeout_ms: int) -> None:
+
+def _decode(response: Any, version: int, content: bytes | memoryview) -> Any:
+    return response.decode(bytes(4) + content, version=version, header=True)
+
+
+@lru_cache(maxsize=64)
+def _kept(response: Any, version: int, content: bytes) -> Any:
+    """Return a response to a coordinator's request; nearly always it is the same as the last."""
+    return _decode(response, version, content)
+
+
+@final
+class RequestConnection(BrokerConnection):
+    """Sends requests of all kinds to a broker, several before the first response."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        client_id: str,
+        timeout_ms: int,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+    ) -> None:
         """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
         self._opened = opened
         self._client_id = client_id
-        self._versions: dict[Any, int] = {}
-        self._in_flight: deque[tuple[int, CoordinatorRequest, int]] = deque()
-        super().__init__(opened, timeout_ms)
+        self._in_flight: deque[tuple[int, EncodedRequest, int]] = deque()
+        super().__init__(opened, timeout_ms, max_frame_bytes)
 
     @property
     def is_idle(self) -> bool:
         """Whether no response is waited for."""
         return not self._in_flight
 
-    def send(self, request: CoordinatorRequest) -> None:
+    @property
+    def api_versions(self) -> Mapping[int, tuple[int, int]]:
+        """The first and the last version of each request that the broker supports."""
+        found: Mapping[int, tuple[int, int]] = self._opened.versions.api_versions
+        return found
+
+    def send(self, request: EncodedRequest) -> None:
         """Send a request.
 
         :raises OSError: if the connection is lost.
         :raises IncompatibleBrokerVersion: if the broker does not support it.
         """
-        version = self._versions.get(request.response)
-        if version is None:
-            version = self._versions[request.response] = self._opened.version(request.request)
+        version = self._opened.version(request.request)
         self._correlation_id += 1
         self._send(request.encode(version, self._correlation_id, self._client_id))
         self._in_flight.append((self._correlation_id, request, version))
@@ -493,21 +536,14 @@ class CoordinatorConnection(BrokerConnection):
         :raises OSError: if the connection is lost.
         :raises KafkaProtocolError: if something else is received.
         """
-        received = self._poll_frame(new_memory)
-        if received is None:
+        frame = self._poll_frame(new_memory)
+        if frame is None:
             return None
-        frame = bytes(received)
         correlation_id, request, version = self._in_flight.popleft()
-        with reading(self._peer):
+        with reading(self.peer):
             if frame[:4] != correlation_id.to_bytes(4, "big"):
                 raise kafka_errors.CorrelationIdError("a response answers another request")
             return request.decode(version, frame[4:])
-
-
-@lru_cache(maxsize=64)
-def _decoded(response: Any, version: int, content: bytes) -> Any:
-    """Return a response; nearly always it has the same content as the last one."""
-    return response.decode(bytes(4) + content, version=version, header=True)
 
 
 MAX_WAIT_S: Final = 1.0

@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
-from kafka.protocol.producer import EndTxnResponse
 
 from ...domain.writing.transaction_cycle import TransactionCycle, TransactionError
 from ..call_deadline import Attempts
-from .connections import CoordinatorConnection, CoordinatorRequest, receive_ready
-from .failures import RETRIABLE_ERRORS
-from .transactions import COORDINATOR_MOVED, TransactionRequests, check_response, end_request
+from .connections import EncodedRequest, RequestConnection, receive_ready
+from .coordinator_requests import COORDINATOR_MOVED
+from .failures import RETRIABLE_ERRORS, reason_of
+from .responses import check_response
+from .transactions import TransactionRequests, end_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ...domain.security.rights import Right
     from ...domain.writing.transaction import Transaction
     from ...domain.writing.transaction_cycle import TransactionRequest
-    from .connections import Awaited
+    from .connections import Awaited, Opened
     from .produce_client import ProducerFactory
     from .rows import Rows
 
@@ -56,7 +57,7 @@ class CoordinatorClient:
         self._rights = rights
         self._timeout_ms = min(factory.config["request_timeout_ms"], factory.errors.timeout_ms)
         self._attempts = Attempts()
-        self._connection: CoordinatorConnection | None = None
+        self._connection: RequestConnection | None = None
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
 
     def connect(self) -> None:
@@ -64,7 +65,7 @@ class CoordinatorClient:
         with suppress(*RETRIABLE_ERRORS):
             self._connected()
 
-    def send(self, request: TransactionRequest[Rows], sent: CoordinatorRequest) -> None:
+    def send(self, request: TransactionRequest[Rows], sent: EncodedRequest) -> None:
         """Send a request; errors are reported to the cycle."""
         self._in_flight.append(request)
         try:
@@ -87,7 +88,7 @@ class CoordinatorClient:
             return
         with suppress(OSError, kafka_errors.KafkaError):
             aborted = end_request(transaction, commit=False)
-            self._connection.send(CoordinatorRequest(aborted, EndTxnResponse))
+            self._connection.send(EncodedRequest(aborted))
             connection = self._connection
             receive_ready([(connection, lambda: connection.receive() is not None)], _ABORT_S)
 
@@ -97,18 +98,18 @@ class CoordinatorClient:
             self._connection.close()
             self._connection = None
 
-    def _connected(self) -> CoordinatorConnection:
+    def _connected(self) -> RequestConnection:
         kept = self._connection
         if kept is not None and kept.is_idle and kept.is_stale:
             self.close()
         if self._connection is None:
             with self._attempts.next(self._factory.errors.one_deadline):
                 node = self._requests.coordinator(self._key, self._kind)
-                opened = self._factory.metadata.connect(node, waits=False)
-            self._connection = CoordinatorConnection(
-                opened, self._factory.config["client_id"], self._timeout_ms
-            )
+                self._connection = self._factory.metadata.connect(node, self._new, waits=False)
         return self._connection
+
+    def _new(self, opened: Opened) -> RequestConnection:
+        return RequestConnection(opened, self._factory.config["client_id"], self._timeout_ms)
 
     def _receive(self) -> bool:
         if self._connection is None or not self._in_flight:
@@ -152,8 +153,7 @@ class CoordinatorClient:
             self._fail(request, error)
 
     def _fail(self, request: TransactionRequest[Rows], error: Exception) -> None:
-        reason = str(error) or type(error).__name__
-        self._cycle.failed(request, _class_of(error), reason, time.monotonic())
+        self._cycle.failed(request, _class_of(error), reason_of(error), time.monotonic())
 
 
 def _class_of(error: Exception) -> TransactionError:

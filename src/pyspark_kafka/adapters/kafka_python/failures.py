@@ -28,6 +28,7 @@ from ...domain.security.errors import (
 from ...domain.security.rights import ResourceType
 from ...domain.writing.batch import Failure, ProduceError
 from ..call_deadline import within
+from .responses import TlsExpectedError
 from .sockets import HANGUPS
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ _LEADER_ERRORS: Final = (
 )
 
 _TLS_REMEMBERED_S: Final = 1.0
-"""Long enough for kafka-python's bootstrap to end, which tries again at once."""
+"""Long enough for a call to end that tries again at once."""
 
 _LOGIN_ERRORS: Final = (
     kafka_errors.SaslAuthenticationFailedError,
@@ -107,7 +108,6 @@ class RefusedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-pyth
     """
 
     def __init__(self, error: PysparkKafkaError) -> None:
-        # kafka-python logs it several times.
         super().__init__(error.condition)
         self.error = error
 
@@ -194,37 +194,23 @@ class ErrorMapper:
             return LeaderUnavailableError(request, reason)
         return KafkaRequestError(request, error.__name__ if error is kind else str(error))
 
-    def refused(self, error: Exception, *, is_new: bool) -> PysparkKafkaError | None:
-        """Return why a connection failed if another one would fail as well, else ``None``.
-
-        ``is_new`` is whether it was being made; it may also be lost when the login is renewed.
-        """
+    def refused(self, error: Exception) -> PysparkKafkaError | None:
+        """Return why a connection failed if another one would fail as well, else ``None``."""
         if isinstance(error, RefusedError):
             return error.error
         if isinstance(error, PysparkKafkaError):
             return error
-        if not is_new and isinstance(error, kafka_errors.IllegalSaslStateError):
-            # A broker does not renew a login within a second.
-            return None
+        if isinstance(error, TlsExpectedError):
+            reason = "the listener answers with an alert of TLS"
+            return TlsError(self.bootstrap_servers, TlsFailure.TLS_EXPECTED, reason)
         is_passing = isinstance(error, OSError | kafka_errors.KafkaError)
         if isinstance(error, _LOGIN_ERRORS) or (self.mechanism and not is_passing):
             # What is neither a broker's nor the network's is the mechanism's own.
             return AuthenticationError(
                 self.bootstrap_servers, self.mechanism, self.user, reason_of(error)
             )
-        failure = tls_failure(reason_of(error)) if is_new and not _is_hangup(error) else None
+        failure = None if is_hangup(error) else tls_failure(reason_of(error))
         return failure and TlsError(self.bootstrap_servers, failure, reason_of(error))
-
-    def judged(self, error: Exception, *, is_new: bool = True) -> Exception:
-        """Return what to raise for a connection that failed.
-
-        A refusal is remembered, so that it is not repeated at once.
-        """
-        refused = self.refused(error, is_new=is_new)
-        if refused is None:
-            return error
-        self.refusal.remember(refused)
-        return RefusedError(refused)
 
     def not_tls(self) -> TlsError:
         """Return the error of a broker that answers without TLS."""
@@ -266,7 +252,6 @@ def _description(kind: type[Exception]) -> str:
     return described or kind.__name__
 
 
-def _is_hangup(error: Exception) -> bool:
+def is_hangup(error: Exception) -> bool:
     """Return whether the broker hung up in the middle of a handshake: it may be ending."""
-    cause = error.__cause__ or next(iter(error.args), None)
-    return isinstance(cause, HANGUPS)
+    return isinstance(error.__cause__, HANGUPS)

@@ -24,7 +24,7 @@ from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..fetching import LeaderlessPartitions
 from ..kafka_format.column_buffers import MAX_ROWS
 from .brokers import RANGE_BYTES, find_other_log
-from .failures import RETRIABLE_ERRORS
+from .failures import RETRIABLE_ERRORS, reason_of
 from .wire import NO_REPLICA, FetchPosition
 
 if TYPE_CHECKING:
@@ -472,7 +472,7 @@ class Fetcher:
             return
         if isinstance(error, kafka_errors.KafkaProtocolError | kafka_errors.UnknownBrokerIdError):
             raise error
-        raise kafka_errors.KafkaConnectionError(str(error)) from error
+        raise kafka_errors.KafkaConnectionError(reason_of(error)) from error
 
     def _may_move(self, now: float) -> list[PartitionCursor]:
         return [cursor for cursor in self._leaderless.values() if cursor.may_move(now)]

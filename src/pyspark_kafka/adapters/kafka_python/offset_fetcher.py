@@ -1,13 +1,13 @@
-"""Offsets by kafka-python's admin client."""
+"""Offsets of partitions and of groups."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
-from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
-from kafka.structs import OffsetAndMetadata
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
@@ -15,23 +15,25 @@ from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.reading import OffsetFetcher
-from .cluster_metadata import AdminRequests, topic_metadata
+from .cluster_metadata import ClusterMetadata
+from .coordinator_requests import CoordinatorRequests
 from .failures import RETRIABLE_ERRORS
-from .responses import NO_OFFSET, check_offsets, require_all
+from .responses import NO_OFFSET, check_offsets, reading
 from .settings import client_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ...domain.options.source import SourceOptions
     from ...domain.security.rights import Right
 
 REQUEST: Final = "a request for offsets"
+RETRY_S: Final = 0.1
 
 
 @final
 class KafkaPythonOffsetFetcher(OffsetFetcher):
-    """Asks the leaders of partitions through one ``KafkaAdminClient``, connected at first use."""
+    """Asks the leaders of partitions, all at the same time; connects at first use."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Translate the options; nothing is connected yet.
@@ -41,7 +43,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         config, self._errors = client_settings(options.java)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[str, dict[int, int]] = {}
-        self._admin = AdminRequests(config, self._errors)
+        self._metadata = ClusterMetadata(config, self._errors)
+        self._groups = CoordinatorRequests(self._metadata, self._errors)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         match subscription:
@@ -72,60 +75,26 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        wanted = [_theirs(partition) for partition in sorted(partitions)]
-        found = self._of_group(
-            "a request for committed offsets",
-            lambda admin: self._group_offsets(admin, group_id, wanted),
+        rights = (
             group_right(Operation.DESCRIBE, group_id),
             *_topic_rights(Operation.DESCRIBE, partitions),
         )
-        return PartitionOffsets(
-            (_ours(partition), committed.offset)
-            for partition, committed in found.items()
-            if committed.offset >= 0
-        ).restrict(partitions)
-
-    def _group_offsets(
-        self, admin: Any, group_id: str, wanted: list[ClientPartition]
-    ) -> Mapping[ClientPartition, OffsetAndMetadata]:
-        """Return the offset of each partition, -1 without one (``OffsetFetchResponse``)."""
-        found: Mapping[ClientPartition, OffsetAndMetadata]
-        found = admin.list_group_offsets({group_id: wanted}).get(group_id, {})
-        offsets = {_ours(partition): committed.offset for partition, committed in found.items()}
-        check_offsets(offsets, map(_ours, wanted), NO_OFFSET)
-        return found
+        with self._errors.mapped_errors("a request for committed offsets", *rights):
+            found = self._groups.committed_offsets(group_id, sorted(partitions), is_stable=False)
+        return PartitionOffsets((partition, each.offset) for partition, each in found.items())
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
-        committed = {
-            _theirs(partition): OffsetAndMetadata(offset, "", -1)
-            for partition, offset in offsets.items()
-        }
-
-        def alter(admin: Any) -> Mapping[ClientPartition, type[Exception]]:
-            results: dict[ClientPartition, type[Exception]]
-            results = admin.alter_group_offsets(group_id, committed)
-            require_all(map(_ours, results), offsets)
-            for error in results.values():
-                if issubclass(error, (*RETRIABLE_ERRORS, kafka_errors.AuthorizationError)):
-                    raise error
-            return results
-
-        results = self._of_group(
-            "a request to commit offsets",
-            alter,
-            group_right(Operation.READ, group_id),
-            *_topic_rights(Operation.READ, offsets),
-        )
-        failed = sorted(
-            f"{_ours(partition)}: {error.__name__}"
-            for partition, error in results.items()
-            if error is not kafka_errors.NoError
-        )
-        if failed:
-            raise KafkaRequestError("a request to commit offsets", ", ".join(failed))
+        request = "a request to commit offsets"
+        rights = (group_right(Operation.READ, group_id), *_topic_rights(Operation.READ, offsets))
+        raised = (*RETRIABLE_ERRORS, kafka_errors.AuthorizationError)
+        with self._errors.mapped_errors(request, *rights):
+            refused = self._groups.commit_offsets(group_id, offsets, raised)
+        if refused:
+            told = sorted(f"{partition}: {error.__name__}" for partition, error in refused.items())
+            raise KafkaRequestError(request, ", ".join(told))
 
     def close(self) -> None:
-        self._admin.close()
+        self._metadata.close()
 
     def _existing(
         self, topics: Collection[str], *, required: bool = False
@@ -142,11 +111,10 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             for partition in _partitions(topic)
         )
 
-    def _describe(self, topics: list[str] | None) -> list[Any]:
+    def _describe(self, topics: Collection[str] | None) -> list[Any]:
         """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
-        answered = self._admin.send(
-            "a request for metadata", lambda admin: topic_metadata(admin, topics)
-        )
+        with self._errors.mapped_errors("a request for metadata"):
+            answered = self._metadata.describe(topics)
         asked = frozenset(topics or ())
         described = [each for each in answered if topics is None or each.name in asked]
         refused = kafka_errors.TopicAuthorizationFailedError
@@ -169,41 +137,25 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
     ) -> dict[TopicPartition, int]:
         with self._errors.one_deadline():
-            return self._query_in_time(wanted)
+            # Those who led the partitions a moment ago are asked at once: mostly they still do.
+            if self._by_leader(wanted):
+                with suppress(kafka_errors.KafkaError, OSError):
+                    return self._ask_leaders(wanted)
+            existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
+            specs = {partition: wanted[partition] for partition in existing}
+            rights = _topic_rights(Operation.DESCRIBE, existing)
+            with self._errors.mapped_errors(REQUEST, *rights):
+                return self._errors.retry(partial(self._ask_new_leaders, specs), RETRY_S)
 
-    def _query_in_time(
+    def _ask_new_leaders(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
     ) -> dict[TopicPartition, int]:
-        by_leader = self._by_leader(wanted)
-        if by_leader:
-            found = self._admin.send(
-                REQUEST, lambda admin: self._ask_leaders(admin, wanted, by_leader)
-            )
-            if found is not None:
-                return found
-            self._leaders.clear()
-        # One unknown partition fails kafka-python's whole call: ask for those that exist.
-        existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
-        if not existing:
-            return {}
-        specs = {partition: wanted[partition] for partition in existing}
-        listed: dict[TopicPartition, int] = self._admin.send(
-            REQUEST,
-            lambda admin: self._list_offsets(admin, specs),
-            *_topic_rights(Operation.DESCRIBE, existing),
-        )
-        return listed
-
-    def _list_offsets(
-        self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> dict[TopicPartition, int]:
-        answers = admin.list_partition_offsets(
-            {_theirs(partition): spec for partition, spec in wanted.items()},
-            isolation_level=self._isolation_level,
-            timeout_ms=self._errors.timeout_ms,
-        )
-        listed = {_ours(partition): answer.offset for partition, answer in answers.items()}
-        return _checked(listed, wanted)
+        """Ask those who lead partitions now, of which each exists."""
+        if wanted and not self._by_leader(wanted):
+            self._describe({partition.topic for partition in wanted})
+        if wanted and not self._by_leader(wanted):
+            raise kafka_errors.LeaderNotAvailableError
+        return self._ask_leaders(wanted)
 
     def _by_leader(
         self, wanted: Iterable[TopicPartition]
@@ -219,34 +171,27 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         return by_leader
 
     def _ask_leaders(
-        self,
-        admin: Any,
-        wanted: Mapping[TopicPartition, int | OffsetSpec],
-        by_leader: Mapping[int, Mapping[str, Iterable[TopicPartition]]],
-    ) -> dict[TopicPartition, int] | None:
-        """Ask those who led the partitions a moment ago: one round trip, to all at once.
+        self, wanted: Mapping[TopicPartition, int | OffsetSpec]
+    ) -> dict[TopicPartition, int]:
+        """Ask all leaders that are known at the same time.
 
-        ``None`` if one does not lead any more, or cannot be reached.
-        ``list_partition_offsets`` first asks who leads, and then one broker after another.
+        :raises KafkaError: if one does not lead any more, or cannot be reached.
         """
-
-        async def ask() -> list[Any]:
-            requests = [
-                admin._manager.send(self._offsets_request(topics, wanted), node_id=leader)  # noqa: SLF001
-                for leader, topics in by_leader.items()
-            ]
-            return [await request for request in requests]
-
+        requests = {
+            leader: self._offsets_request(topics, wanted)
+            for leader, topics in self._by_leader(wanted).items()
+        }
         try:
-            answered = _offsets(admin._manager.run(ask))  # noqa: SLF001
-            listed = {
-                each: answered[each.topic][each.partition]
-                for each in wanted
-                if each.partition in answered.get(each.topic, {})
-            }
-            return _checked(listed, wanted)
-        except kafka_errors.KafkaError:
-            return None
+            answered = _offsets(self._metadata.send_all(requests).values())
+        except (kafka_errors.KafkaError, OSError):
+            self._leaders.clear()
+            raise
+        listed = {
+            each: answered[each.topic][each.partition]
+            for each in wanted
+            if each.partition in answered.get(each.topic, {})
+        }
+        return _checked(listed, wanted)
 
     def _offsets_request(
         self,
@@ -271,18 +216,6 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             min_version=ListOffsetsRequest.min_version_for_isolation_level(self._isolation_level),
         )
 
-    def _of_group(self, request: str, call: Callable[[Any], Any], *rights: Right) -> Any:
-        def ask(admin: Any) -> Any:
-            try:
-                return call(admin)
-            except RETRIABLE_ERRORS:
-                # An admin client goes on asking the coordinator that it found first, moved or gone
-                # (kafka-python's `ClusterMetadata` keeps it): a new one looks.
-                self.close()
-                raise
-
-        return self._admin.send(request, ask, *rights)
-
 
 def _partitions(topic: Any) -> list[TopicPartition]:
     if topic.error_code:
@@ -292,18 +225,19 @@ def _partitions(topic: Any) -> list[TopicPartition]:
 
 
 def _offsets(responses: Iterable[Any]) -> dict[str, dict[int, int]]:
-    """Return the offset of each topic's partitions from responses of kafka-python.
+    """Return the offset of each topic's partitions from responses.
 
     :raises KafkaError: if one has an error.
     """
     offsets: dict[str, dict[int, int]] = {}
     for response in responses:
-        for topic in response.topics:
-            of_topic = offsets.setdefault(topic.name, {})
-            for each in topic.partitions:
-                if each.error_code:
-                    raise kafka_errors.for_code(each.error_code)
-                of_topic[each.partition_index] = each.offset
+        with reading():
+            for topic in response.topics:
+                of_topic = offsets.setdefault(topic.name, {})
+                for each in topic.partitions:
+                    if each.error_code:
+                        raise kafka_errors.for_code(each.error_code)
+                    of_topic[each.partition_index] = each.offset
     return offsets
 
 
@@ -323,11 +257,3 @@ def _checked(
 def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> Iterable[Right]:
     topics = sorted({partition.topic for partition in partitions})
     return [topic_right(operation, topic) for topic in topics]
-
-
-def _theirs(partition: TopicPartition) -> ClientPartition:
-    return ClientPartition(partition.topic, partition.partition)
-
-
-def _ours(partition: ClientPartition) -> TopicPartition:
-    return TopicPartition(partition.topic, partition.partition)

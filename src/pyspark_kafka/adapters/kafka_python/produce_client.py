@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
-from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.writing.batch import ProducerBatch
     from ...domain.writing.transaction import DeliveryStats, Transaction
-    from .connections import Awaited
+    from .connections import Awaited, Opened
     from .failures import ErrorMapper
 
 _NO_RESPONSE: Final = "no response to a produce request"
@@ -291,9 +290,11 @@ class ProduceClient:
                 return False
             self._connections.pop(node).close()
         if node not in self._connections:
-            opened = self._metadata.connect(node)
-            self._connections[node] = ProduceConnection(opened, self._settings, self._timeout_ms)
+            self._connections[node] = self._metadata.connect(node, self._new_connection)
         return True
+
+    def _new_connection(self, opened: Opened) -> ProduceConnection:
+        return ProduceConnection(opened, self._settings, self._timeout_ms)
 
     def _produce(
         self, node: int, batches: Sequence[ProducerBatch[Rows]], transactional_id: str | None
@@ -345,8 +346,7 @@ class ProducerFactory:
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        config, self.errors = client_settings(options.java)
-        self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **config}
+        self.config, self.errors = client_settings(options.java)
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = BatchPartitioner(self.metadata, self.errors, options.producer)
         codec = Codec[options.producer.compression.upper()]

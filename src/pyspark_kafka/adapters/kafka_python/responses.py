@@ -33,6 +33,10 @@ INVALID: Final = (
 """What reading raises if a response is truncated, or a field has a value that it never has."""
 
 
+class TlsExpectedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
+    """A listener answers a request without TLS with an alert of TLS."""
+
+
 @contextmanager
 def reading(broker: str = "") -> Iterator[None]:
     """Raise ``KafkaProtocolError``, which names a broker, if its response cannot be read."""
@@ -79,7 +83,8 @@ def asked_partitions(request: Any) -> list[TopicPartition]:
     return [
         TopicPartition(topic.name, getattr(each, "partition_index", each))
         for topic in topics or ()
-        for each in getattr(topic, "partition_indexes", None) or topic.partitions
+        if hasattr(topic, "name")
+        for each in getattr(topic, "partition_indexes", ()) or getattr(topic, "partitions", ())
     ]
 
 
@@ -94,14 +99,13 @@ def answered_partitions(response: Any) -> list[TopicPartition]:
     ]
 
 
-def check_topics(described: Iterable[Any], asked: Iterable[str] | None) -> None:
-    """Check the topics of a ``MetadataResponse``; ``asked`` is ``None`` if it was for all topics.
+def check_topics(described: Iterable[Any]) -> None:
+    """Check the topics of a ``MetadataResponse``.
 
-    :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
+    :raises KafkaProtocolError: if one has partitions as no topic has.
     """
     if any(topic.name is None for topic in described):
         raise kafka_errors.KafkaProtocolError("a topic has no name")
-    require_all((topic.name for topic in described), asked or ())
     for topic in described:
         found = [] if topic.error_code else [each.partition_index for each in topic.partitions]
         if not topic.error_code and min(found, default=-1) < 0:
@@ -121,3 +125,28 @@ def check_offsets(
     for partition, offset in offsets.items():
         if offset < min_offset:
             raise kafka_errors.KafkaProtocolError(f"the offset of {partition} is {offset}")
+
+
+def check_response(answer: Any) -> Any:
+    """Return a response, unless it has an error to raise.
+
+    :raises KafkaProtocolError: if it lacks what every response has.
+    """
+    with reading():
+        codes = _error_codes(answer)
+    # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
+    codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
+    for code in codes:
+        if code:
+            raise kafka_errors.for_code(code)
+    return answer
+
+
+def _error_codes(answer: Any) -> list[int]:
+    """Return the error codes of a response, 0 for none."""
+    codes = [getattr(answer, "error_code", 0)]
+    for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
+        codes += [result.partition_error_code for result in topic.results_by_partition]
+    for topic in getattr(answer, "topics", None) or ():
+        codes += [partition.error_code for partition in topic.partitions]
+    return codes

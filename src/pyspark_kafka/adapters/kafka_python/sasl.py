@@ -1,4 +1,4 @@
-"""Logins of kafka-python by mechanisms of our own, in its registry."""
+"""The messages of logins."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from base64 import b64decode, b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
-from kafka.net import sasl as kafka_sasl
 
 from ...domain.security.login import Login
 from ...domain.security.oauth import AWS_MSK_IAM, OAUTHBEARER, MskIam
-from ...domain.security.secrets import HIDDEN
 from ..process_local import ProcessLocal
 from ..security.providers import token_provider
 
@@ -298,10 +296,7 @@ def _origin(login: Login) -> str:
     return f"{user}ticket cache '{login.ticket_cache or 'of KRB5CCNAME'}'"
 
 
-# What kafka-python calls
-
-_LOGIN: Final = "sasl_kerberos_name"
-"""kafka-python's only setting of a login that holds an object, and goes to every mechanism."""
+# All mechanisms
 
 
 def _plain(login: Login, _host: str) -> Messages:
@@ -342,10 +337,8 @@ MECHANISMS: Final[Mapping[str, Callable[[Login, str], Messages]]] = {
 """What yields the messages of a login to a host, by mechanism."""
 
 
-def sasl_config(login: Login) -> dict[str, Any]:
-    """Return the settings of a login by one of these mechanisms, or at Amazon MSK.
-
-    MSK's listeners for IAM accept OAUTHBEARER.
+def checked_login(login: Login) -> Login:
+    """Return a login that can be used, by one of these mechanisms; MSK's listeners accept tokens.
 
     :raises ValueError: if the package for Kerberos is missing, the keytab cannot be read, or what
         gets tokens cannot be used.
@@ -357,8 +350,7 @@ def sasl_config(login: Login) -> dict[str, Any]:
         require_gssapi(login)
     if login.mechanism == OAUTHBEARER:
         _require_tokens(login)
-    _register()
-    return {"sasl_mechanism": login.mechanism, _LOGIN: login}
+    return login
 
 
 def _require_tokens(login: Login) -> None:
@@ -369,69 +361,3 @@ def _require_tokens(login: Login) -> None:
             "librdkafka's other ways"
         )
     token_provider(login.tokens)
-
-
-@lru_cache(maxsize=1)
-def _register() -> None:
-    """Register the mechanisms, once a process."""
-    for name, messages in MECHANISMS.items():
-        own = partial(_mechanism, messages, kafka_sasl.get_sasl_mechanism(name))
-        kafka_sasl.register_sasl_mechanism(name, own, overwrite=True)
-
-
-def _mechanism(
-    messages: Callable[[Login, str], Messages],
-    other: Callable[..., object],
-    **config: Any,
-) -> object:
-    """Return a mechanism for one connection; clients that others make keep kafka-python's."""
-    login = config.get(_LOGIN)
-    if not isinstance(login, Login):
-        return other(**config)
-    host = config.get("sasl_kerberos_domain_name") or config.get("host", "")
-    return _Mechanism(login, messages(login, host))
-
-
-@final
-class _Message(bytes):
-    """A message whose ``repr`` hides it: kafka-python has it in a variable while it logs in."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return HIDDEN
-
-
-@final
-class _Mechanism:
-    """What kafka-python calls for one login; the generator has the messages."""
-
-    def __init__(self, login: Login, messages: Messages) -> None:
-        self._login = login
-        self._messages = messages
-        self._next = next(messages)
-        self._is_done = False
-
-    def auth_bytes(self) -> bytes:
-        """Return the next message to the broker."""
-        return _Message(self._next)
-
-    def receive(self, answer: bytes) -> None:
-        """Take the broker's answer to it."""
-        try:
-            self._next = self._messages.send(answer)
-        except StopIteration:
-            self._is_done = True
-
-    def is_done(self) -> bool:
-        """Return whether the broker has answered the last message."""
-        return self._is_done
-
-    def is_authenticated(self) -> bool:
-        """Return whether the login succeeded; a message raises otherwise."""
-        return self._is_done
-
-    def auth_details(self) -> str:
-        """Return what kafka-python logs."""
-        user = self._login.username or self._login.principal or "the owner of the ticket cache"
-        return f"Authenticated as {user} by SASL {self._login.mechanism}"

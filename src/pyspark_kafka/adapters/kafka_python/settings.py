@@ -1,4 +1,4 @@
-"""Kafka's names of client settings, as kafka-python spells them.
+"""Settings of this client: Java's, with underscores for dots, and kafka-python's own.
 
 kafka-python is imported where it is used: it takes longer to import than most settings to check.
 """
@@ -6,12 +6,13 @@ kafka-python is imported where it is used: it takes longer to import than most s
 from __future__ import annotations
 
 import socket
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import OptionsError
 from ...domain.options.client_settings import not_known
-from ...domain.options.option import INT32_MAX, PREFIX, boolean, server_list
+from ...domain.options.option import PREFIX, boolean
 from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
@@ -41,13 +42,46 @@ TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
     setting.name: setting.kafka_python for setting in SETTINGS if setting.kafka_python
 }
 
-RECONNECT_BACKOFF_MAX_MS: Final = 1_000
-"""The default of Java's client; with kafka-python's, 30 s, a broker that is back is found late."""
-
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _PROXIES: Final = ("proxy.url", "socks5.proxy")
 _PROXY_SCHEMES: Final = ("http", "socks5", "socks5h")
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "api_version": None,
+    "bootstrap_timeout_ms": 30_000,
+    "check_crcs": True,
+    "client_dns_lookup": "use_all_dns_ips",
+    "client_id": "pyspark-kafka",
+    "client_rack": "",
+    "connections_max_idle_ms": 540_000,
+    "enable_incremental_fetch_sessions": True,
+    "fetch_max_bytes": 50 * 1024 * 1024,
+    "fetch_max_wait_ms": 500,
+    "fetch_min_bytes": 1,
+    "group_id": None,
+    "isolation_level": "read_uncommitted",
+    "login": None,
+    "max_in_flight_requests_per_connection": 5,
+    "max_partition_fetch_bytes": 1024 * 1024,
+    "metadata_max_age_ms": 300_000,
+    "proxy_url": None,
+    "receive_message_max_bytes": 100_000_000,
+    "reconnect_backoff_max_ms": 1_000,
+    "reconnect_backoff_ms": 50,
+    "request_timeout_ms": 30_000,
+    "retry_backoff_ms": 100,
+    "sasl_kerberos_domain_name": None,
+    "socket_connection_setup_timeout_max_ms": 30_000,
+    "socket_connection_setup_timeout_ms": 10_000,
+    "socket_options": (
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    ),
+    "socks5_proxy": None,
+    "ssl_context": None,
+}
+"""Java's names, with underscores, and defaults; and those of kafka-python's own settings."""
 
 OWN_SETTINGS: Final = frozenset(
     {
@@ -68,15 +102,21 @@ deserializers, which are not used, and the ones of its metrics, which are not co
 """
 
 
-def client_settings(java: JavaSettings) -> tuple[dict[str, Any], ErrorMapper]:
+def client_settings(
+    java: JavaSettings, defaults: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[dict[str, Any], ErrorMapper]:
     """Translate settings completely, with the mapper of the client's errors, which knows the user.
+
+    ``defaults`` hold before those of ``DEFAULTS``.
 
     :raises OptionsError: as ``check_settings``.
     :raises MissingDependencyError: as ``check_settings``.
     """
     config = check_settings(java)
-    complete = {**config, **_in_order(config), **_socket_options(java.others)}
-    return complete, _error_mapper(java)
+    complete = {**DEFAULTS, **defaults, **config, **_socket_options(java.others)}
+    wait, request = complete["fetch_max_wait_ms"], complete["request_timeout_ms"]
+    # A broker that waits longer for records would seem not to answer.
+    return {**complete, "fetch_max_wait_ms": min(wait, request - 1)}, _error_mapper(java)
 
 
 def check_settings(java: JavaSettings) -> dict[str, Any]:
@@ -86,12 +126,7 @@ def check_settings(java: JavaSettings) -> dict[str, Any]:
     :raises MissingDependencyError: if a store is PKCS12 and the extra ``tls`` is not installed.
     """
     problems = list(java.problems)
-    config: dict[str, Any] = {
-        "bootstrap_servers": server_list(java.bootstrap_servers),
-        "bootstrap_timeout_ms": java.timeout_ms,
-        "reconnect_backoff_max_ms": RECONNECT_BACKOFF_MAX_MS,
-        "security_protocol": java.protocol,
-    }
+    config: dict[str, Any] = {}
     # This library applies these settings itself.
     applied = {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, *PEM_SETTINGS}
     for name in sorted(java.others.keys() - applied):
@@ -139,7 +174,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
         if name in OWN_SETTINGS:
-            return {known: _proxy(text) if name in _PROXIES else _value(text, _default(known))}
+            return {known: _proxy(text) if name in _PROXIES else _value(text, DEFAULTS[known])}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error
     raise ValueError(not_known(name, KAFKA_PYTHON))
@@ -160,14 +195,7 @@ def _proxy(url: str) -> str:
     return url
 
 
-def _default(name: str) -> Any:
-    from kafka import KafkaConsumer
-
-    return KafkaConsumer.DEFAULT_CONFIG[name]
-
-
 def _value(text: str, default: object) -> object:
-    # kafka-python declares no types; the types of its defaults are used.
     if isinstance(default, bool):
         return boolean(text)
     if isinstance(default, str):
@@ -185,20 +213,6 @@ def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:
     return {"api_version": tuple(int(part) for part in parts)[:2]}
 
 
-def _in_order(config: Mapping[str, Any]) -> dict[str, int]:
-    """Return times in the order that kafka-python requires and Java's client does not."""
-    wait, request, idle = (
-        config.get(name, _default(name))
-        for name in ("fetch_max_wait_ms", "request_timeout_ms", "connections_max_idle_ms")
-    )
-    request = min(request, INT32_MAX - 1)
-    return {
-        "fetch_max_wait_ms": min(wait, request - 1),
-        "request_timeout_ms": request,
-        "connections_max_idle_ms": max(idle, request + 1),
-    }
-
-
 def _socket_options(settings: Mapping[str, str]) -> dict[str, Any]:
     sized = [
         (socket.SOL_SOCKET, option, int(settings[name]))
@@ -206,15 +220,14 @@ def _socket_options(settings: Mapping[str, str]) -> dict[str, Any]:
         # In Java -1 means the operating system's default.
         if int(settings.get(name, "-1")) > 0
     ]
-    defaults: list[tuple[int, int, int]] = _default("socket_options")
-    return {"socket_options": [*defaults, *sized]} if sized else {}
+    return {"socket_options": (*DEFAULTS["socket_options"], *sized)} if sized else {}
 
 
 def _sasl(java: JavaSettings) -> dict[str, Any]:
     login = java.login
     if login is None:
         return {}
-    from .sasl import MECHANISMS, sasl_config
+    from .sasl import MECHANISMS, checked_login
 
     known_mechanisms = (*MECHANISMS, AWS_MSK_IAM)
     if login.mechanism not in known_mechanisms:
@@ -223,7 +236,7 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
             f"Option 'kafka.sasl.mechanism': the client '{KAFKA_PYTHON}' supports {known}, "
             f"not {login.mechanism}; the client 'confluent' may support it"
         )
-    return sasl_config(login)
+    return {"login": checked_login(login)}
 
 
 def _tls(java: JavaSettings) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def open_socket(
     for address, share in _shares(_addresses(host, port, deadline), deadline):
         try:
             return _connected(address, options, share)
-        except OSError as error:
-            failures.append(f"{_shown(host, address)}: {_reason(error)}")
+        except (OSError, OverflowError) as error:  # a port that no listener can have
+            failures.append(_failure(host, address, error))
     raise kafka_errors.KafkaConnectionError("; ".join(failures[-MAX_NAMED:]))
 
 
@@ -108,15 +108,12 @@ def _connect(made: socket.socket, place: tuple[Any, ...], deadline: Deadline) ->
         raise OSError(code, os.strerror(code))
 
 
-def _shown(host: str, address: Address) -> str:
-    """Return an address with the name that it was found by."""
-    ip, port = address[4][:2]
-    return f"{ip}:{port}" if ip == host else f"{host}:{port} ({ip})"
-
-
-def _reason(error: OSError) -> str:
-    code = errno.errorcode.get(error.errno or 0)
-    return f"{error.strerror} ({code})" if code else str(error)
+def _failure(host: str, address: Address, error: Exception) -> str:
+    """Return why an address of a host cannot be connected to."""
+    ip = address[4][0]
+    code = errno.errorcode.get(getattr(error, "errno", None) or 0)
+    reason = f"{os.strerror(getattr(errno, code))} ({code})" if code else str(error)
+    return reason if ip == host else f"{ip}: {reason}"
 
 
 def _open_through(
@@ -140,7 +137,7 @@ def _open_through(
         try:
             opened: socket.socket = made.connect(target, port, timeout=share.remaining)
         except (OSError, ProxyError, ValueError) as error:
-            failures.append(f"{_shown(place, address)}: {error}")
+            failures.append(_failure(place, address, error))
             continue
         try:
             opened.setblocking(False)
@@ -151,7 +148,7 @@ def _open_through(
             raise
         return opened
     raise kafka_errors.KafkaConnectionError(
-        f"no proxy connects to {host}:{port}: {'; '.join(failures[-MAX_NAMED:])}"
+        f"the proxy at {place}:{number} does not connect: {'; '.join(failures[-MAX_NAMED:])}"
     )
 
 

@@ -10,12 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from kafka.protocol.metadata import CoordinatorType
-from kafka.protocol.producer import (
-    AddOffsetsToTxnResponse,
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    TxnOffsetCommitResponse,
-)
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
@@ -32,7 +26,7 @@ from ...domain.writing.transaction_cycle import (
 from ..call_deadline import MAX_ATTEMPT_S
 from ..partitioning.topic_rows import require_topic
 from ..stream_sinks import StreamSink, later
-from .connections import CoordinatorRequest, receive_ready
+from .connections import EncodedRequest, receive_ready
 from .coordinator import CoordinatorClient
 from .produce_client import ProducerFactory
 from .rows import Rows
@@ -165,7 +159,7 @@ class _TransactionalWriter:
         self._producer = factory.new_client()
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
-        self._repeated_requests: dict[TransactionRequest[Rows], CoordinatorRequest] = {}
+        self._repeated_requests: dict[TransactionRequest[Rows], EncodedRequest] = {}
         self._coordinator, self._group = (
             CoordinatorClient(key, kind, factory, requests, self.cycle, self._rights)
             for key, kind in (
@@ -254,13 +248,11 @@ class _TransactionalWriter:
                 committed = commit_offsets_request(
                     transaction, self._group_id, self._partition, next_offset
                 )
-                self._group.send(request, CoordinatorRequest(committed, TxnOffsetCommitResponse))
+                self._group.send(request, EncodedRequest(committed))
             case _:
                 self._coordinator.send(request, self._repeated(request))
 
-    def _repeated(
-        self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
-    ) -> CoordinatorRequest:
+    def _repeated(self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn) -> EncodedRequest:
         """Return a request that is the same in most transactions."""
         if len(self._repeated_requests) > _MAX_REPEATED:
             self._repeated_requests.clear()
@@ -271,16 +263,16 @@ class _TransactionalWriter:
 
     def _coordinator_request(
         self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
-    ) -> CoordinatorRequest:
+    ) -> EncodedRequest:
         match request:
             case AddPartitionsToTxn(transaction, partitions):
                 added = add_partitions_request(transaction, partitions)
-                return CoordinatorRequest(added, AddPartitionsToTxnResponse)
+                return EncodedRequest(added)
             case AddOffsetsToTxn(transaction):
                 offsets = add_offsets_request(transaction, self._group_id)
-                return CoordinatorRequest(offsets, AddOffsetsToTxnResponse)
+                return EncodedRequest(offsets)
             case EndTxn(transaction):
-                return CoordinatorRequest(end_request(transaction, commit=True), EndTxnResponse)
+                return EncodedRequest(end_request(transaction, commit=True))
 
     def _produce(
         self, request: WriteRecords[Rows], batches: Iterable[tuple[TopicPartition, Rows]]

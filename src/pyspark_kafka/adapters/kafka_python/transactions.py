@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest, ListTransactionsRequest
-from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -37,15 +36,14 @@ from ...domain.writing.transaction import (
 )
 from ...ports.writing import Transactions
 from .cluster_metadata import ClusterMetadata
-from .responses import (
-    NO_OFFSET,
-    answered_partitions,
-    asked_partitions,
-    check_offsets,
-    reading,
-    require_all,
-    unique,
+from .coordinator_requests import (
+    COORDINATOR_MOVED,
+    GONE,
+    RETRY_S,
+    CoordinatorRequests,
+    by_topic,
 )
+from .responses import check_response, reading, require_all, unique
 from .settings import client_settings
 
 if TYPE_CHECKING:
@@ -54,9 +52,6 @@ if TYPE_CHECKING:
 
     from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
-    from .failures import ErrorMapper
-
-_RETRY_S: Final = 0.05
 
 _MAX_DESCRIBED: Final = 500
 """How many transactional ids a request asks for: a broker limits the size of requests."""
@@ -65,16 +60,6 @@ _END_TXN_VERSION: Final = 3
 """From version 5 on (KIP-890) each end of a transaction raises the epoch, and a second request to
 commit it is fenced. The coordinator goes by the version of the request."""
 
-_GONE: Final = (
-    kafka_errors.KafkaConnectionError,
-    # Metadata do not name it any more.
-    kafka_errors.UnknownBrokerIdError,
-)
-COORDINATOR_MOVED: Final = (
-    kafka_errors.NotCoordinatorError,
-    kafka_errors.CoordinatorNotAvailableError,
-    *_GONE,
-)
 _ENDED: Final = (
     # A timeout, or another producer with the same id, has raised the epoch.
     kafka_errors.ProducerFencedError,
@@ -85,13 +70,8 @@ _ENDED: Final = (
 
 
 @final
-class TransactionRequests:
-    """Sends requests, and sends them again while their errors may pass."""
-
-    def __init__(self, metadata: ClusterMetadata, errors: ErrorMapper) -> None:
-        self._metadata = metadata
-        self._errors = errors
-        self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
+class TransactionRequests(CoordinatorRequests):
+    """Sends requests of transactions, and again while their errors may pass."""
 
     def new_producer(self) -> tuple[int, int]:
         """Return the id and the epoch of a new producer without transactions.
@@ -99,7 +79,7 @@ class TransactionRequests:
         :raises KafkaError: if no broker answers in time.
         """
         request = _init_producer_id(None, 0)
-        answer = self._errors.retry(lambda: check_response(self._metadata.send(request)), _RETRY_S)
+        answer = self._errors.retry(lambda: check_response(self._metadata.send(request)), RETRY_S)
         return _producer(answer)
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
@@ -146,7 +126,7 @@ class TransactionRequests:
                 described.update(self._describe_at(node, names))
                 left[:] = [name for name in left if name not in names]
 
-        self._errors.retry(ask, _RETRY_S)
+        self._errors.retry(ask, RETRY_S)
         return described
 
     def _describe_at(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
@@ -176,44 +156,6 @@ class TransactionRequests:
                 if not answered[name].error_code
             }
 
-    def committed_offsets(
-        self,
-        group_id: str,
-        partitions: Collection[TopicPartition] | None,
-        *,
-        is_stable: bool = True,
-    ) -> dict[TopicPartition, GroupOffset]:
-        """Return a group's offsets, ``None`` for all, without partitions that have none.
-
-        If they are to be stable, once no open transaction is about to change them (KIP-447).
-        """
-        topic = OffsetFetchRequest.OffsetFetchRequestTopic
-        topics = [
-            topic(name=name, partition_indexes=numbers)
-            for name, numbers in _by_topic(partitions or ()).items()
-        ]
-        request = OffsetFetchRequest(
-            group_id=group_id,
-            topics=None if partitions is None else topics,
-            require_stable=is_stable,
-            min_version=7,
-            max_version=7,
-        )
-        answer = self._of_coordinator(group_id, request, CoordinatorType.GROUP)
-        with reading():
-            found = {
-                TopicPartition(topic.name, partition.partition_index): partition
-                for topic in answer.topics
-                for partition in topic.partitions
-            }
-            offsets = {each: partition.committed_offset for each, partition in found.items()}
-            texts = {each: str(partition.metadata or "") for each, partition in found.items()}
-        asked = offsets.keys() if partitions is None else partitions
-        check_offsets(offsets, asked, NO_OFFSET)
-        return {
-            each: GroupOffset(offsets[each], texts[each]) for each in asked if offsets[each] >= 0
-        }
-
     def commit_offset(
         self,
         transaction: Transaction,
@@ -227,7 +169,7 @@ class TransactionRequests:
         request = commit_offsets_request(
             transaction, group_id, partition, offset.offset, offset.metadata
         )
-        self._of_coordinator(group_id, request, CoordinatorType.GROUP)
+        self.ask_coordinator(group_id, request, CoordinatorType.GROUP)
         self.end(transaction, commit=True)
 
     def find(self, prefix: str, state: TransactionState) -> dict[str, TransactionDescription]:
@@ -237,7 +179,7 @@ class TransactionRequests:
         """
         found: dict[str, TransactionDescription] = {}
         for node in self._metadata.nodes():
-            found |= self._errors.retry(partial(self._find_at, node, prefix, state), _RETRY_S)
+            found |= self._errors.retry(partial(self._find_at, node, prefix, state), RETRY_S)
         return found
 
     def _find_at(
@@ -252,45 +194,13 @@ class TransactionRequests:
                     raise ValueError("a transaction has no id")
             names = [name for name in listed if name.startswith(prefix)]
             described = self._describe_at(node, names)
-        except _GONE:
+        except GONE:
             # Other brokers coordinate its transactions, now or soon.
             return {}
         return {name: each for name, each in described.items() if each.state is state}
 
-    def _of_coordinator(
-        self, key: str, request: Any, kind: CoordinatorType = CoordinatorType.TRANSACTION
-    ) -> Any:
-        def ask() -> Any:
-            node = self.coordinator(key, kind)
-            try:
-                answer = check_response(self._metadata.send(request, node))
-            except COORDINATOR_MOVED:
-                self.forget_coordinator(key, kind)
-                raise
-            with reading():
-                require_all(answered_partitions(answer), asked_partitions(request))
-            return answer
-
-        return self._errors.retry(ask, _RETRY_S)
-
-    def coordinator(self, key: str, kind: CoordinatorType) -> int:
-        """Return the node id of the coordinator of a transactional id or a group.
-
-        :raises KafkaError: if it cannot be found now.
-        """
-        node = self._coordinators.get((kind, key))
-        if node is None:
-            request = FindCoordinatorRequest(key=key, key_type=kind.value, max_version=3)
-            node = self._coordinators[kind, key] = check_response(
-                self._metadata.send(request)
-            ).node_id
-            if node not in self._metadata.nodes():
-                self._metadata.refresh()
-        return node
-
-    def forget_coordinator(self, key: str, kind: CoordinatorType) -> None:
-        """Find a coordinator again before it is returned again."""
-        self._coordinators.pop((kind, key), None)
+    def _of_coordinator(self, transactional_id: str, request: Any) -> Any:
+        return self.ask_coordinator(transactional_id, request, CoordinatorType.TRANSACTION)
 
 
 def add_partitions_request(
@@ -303,7 +213,7 @@ def add_partitions_request(
         v3_and_below_producer_id=transaction.producer_id,
         v3_and_below_producer_epoch=transaction.epoch,
         v3_and_below_topics=[
-            topic(name=name, partitions=numbers) for name, numbers in _by_topic(partitions).items()
+            topic(name=name, partitions=numbers) for name, numbers in by_topic(partitions).items()
         ],
         max_version=3,
     )
@@ -315,7 +225,7 @@ def partitions_rights(
     """Return what adding partitions to a transaction needs."""
     return [
         transactional_id_right(Operation.WRITE, transaction.transactional_id),
-        *(topic_right(Operation.WRITE, name) for name in sorted(_by_topic(partitions))),
+        *(topic_right(Operation.WRITE, name) for name in sorted(by_topic(partitions))),
     ]
 
 
@@ -378,13 +288,6 @@ def end_request(transaction: Transaction, *, commit: bool) -> EndTxnRequest:
     )
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    by_topic: dict[str, list[int]] = {}
-    for partition in partitions:
-        by_topic.setdefault(partition.topic, []).append(partition.partition)
-    return by_topic
-
-
 def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProducerIdRequest:
     return InitProducerIdRequest(
         transactional_id=transactional_id,
@@ -430,31 +333,6 @@ def _requires_descriptions() -> Iterator[None]:
             "say whether a transaction is still open (KIP-664), which "
             "'deliveryGuarantee=exactly-once' needs: use Kafka 3.0 or newer, or 'at-least-once'",
         ) from error
-
-
-def check_response(answer: Any) -> Any:
-    """Return a response, unless it has an error to raise.
-
-    :raises KafkaProtocolError: if it lacks what every response has.
-    """
-    with reading():
-        codes = _error_codes(answer)
-    # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
-    codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
-    for code in codes:
-        if code:
-            raise kafka_errors.for_code(code)
-    return answer
-
-
-def _error_codes(answer: Any) -> list[int]:
-    """Return the error codes of a response, 0 for none."""
-    codes = [getattr(answer, "error_code", 0)]
-    for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
-        codes += [result.partition_error_code for result in topic.results_by_partition]
-    for topic in getattr(answer, "topics", None) or ():
-        codes += [partition.error_code for partition in topic.partitions]
-    return codes
 
 
 @final

@@ -231,7 +231,7 @@ CALLBACK_HANDLERS: Final = (
 """Java's classes that get tokens; here they, or Python functions, name where tokens come from."""
 
 _NO_WRITE: Final = Ignored("it is a producer's setting, and this is a read")
-_REBOOTSTRAP: Final = Ignored("kafka-python always returns to the bootstrap servers")
+_REBOOTSTRAP: Final = Ignored("the client always returns to the bootstrap servers")
 _NO_KINIT: Final = Ignored("kafka-python gets and renews tickets without kinit")
 
 

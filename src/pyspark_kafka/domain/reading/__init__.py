@@ -5,6 +5,7 @@ __all__ = [
     "bytes_read",
     "data_loss",
     "errors",
+    "leader_epochs",
     "offset_limits",
     "racks",
     "ranges",

@@ -46,6 +46,10 @@ class TlsFailure(enum.Enum):
         "The port does not speak TLS: check the port in 'kafka.bootstrap.servers' and "
         "'kafka.security.protocol'."
     )
+    TLS_EXPECTED = (
+        "The listener expects TLS: set 'kafka.security.protocol' to SSL or SASL_SSL, or check the "
+        "port in 'kafka.bootstrap.servers'."
+    )
     HANDSHAKE_FAILED = "See the brokers' logs for the reason."
 
 

@@ -1,7 +1,6 @@
 import socket
 import struct
-import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any
@@ -13,9 +12,14 @@ from kafka.protocol.consumer import FetchRequest
 from pyspark_kafka.adapters.kafka_python import sockets
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connecting import ConnectionSettings, connect
-from pyspark_kafka.adapters.kafka_python.connections import Opened, TlsExpectedError
+from pyspark_kafka.adapters.kafka_python.connections import Opened
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+from pyspark_kafka.adapters.kafka_python.responses import TlsExpectedError
+from pyspark_kafka.adapters.kafka_python.settings import DEFAULTS
 from pyspark_kafka.adapters.kafka_python.sockets import open_socket
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
 from tests.integration.uses import USES
@@ -25,40 +29,11 @@ from tests.servers.hostile_cluster import hostile_cluster
 from tests.servers.silent_listeners import silent_listener
 from tests.slowness import bound_s
 
-PROGRAM = """
-import sys, threading
-from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.errors import KafkaTimeoutError
-from pyspark_kafka.adapters.kafka_python.cluster_metadata import connect
-from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-
-errors = ErrorMapper("127.0.0.1:1", 200)
-try:
-    connect({client}, {{"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 200}}, errors)
-except KafkaTimeoutError as error:
-    assert "ECONNREFUSED" in str(error), error
-    others = set(threading.enumerate()) - {{threading.main_thread()}}
-    for thread in others:
-        thread.join(timeout=10)
-    sys.exit(str(others) if any(thread.is_alive() for thread in others) else 0)
-sys.exit("it connected")
-"""
+from ..options import source_of
 
 
-@pytest.mark.parametrize("client", ["KafkaAdminClient", "KafkaConsumer"])
-def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client):
-    """A failed connection is the reason of the error, and its network thread ends.
-
-    In a process of its own: kafka-python leaves the socket of a refused connection to the garbage
-    collector, which would warn within another test.
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(client=client)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+def metadata_at(servers: str, timeout_ms: int = 20_000) -> ClusterMetadata:
+    return ClusterMetadata(DEFAULTS, ErrorMapper(servers, timeout_ms))
 
 
 @pytest.fixture
@@ -79,7 +54,7 @@ def test_a_broker_that_lets_a_request_for_metadata_wait_is_not_asked_again(two_b
     """The request stays in flight after its attempt, and a later one would wait for it."""
     errors = ErrorMapper(two_brokers, 20_000)
     for _ in range(10):
-        with closing(ClusterMetadata({"bootstrap_servers": two_brokers}, errors)) as metadata:
+        with closing(ClusterMetadata(DEFAULTS, errors)) as metadata:
             assert sorted(metadata.nodes()) == [0, 1]
             try:
                 with errors.one_deadline(0.3):
@@ -96,11 +71,10 @@ def test_leaders_that_are_refused_again_are_asked_of_another_broker():
     first, second = (TopicPartition("t", number) for number in (0, 1))
     with hostile_cluster(2, 2) as cluster:
         errors = ErrorMapper(cluster.bootstrap_servers, 20_000)
-        config = {"bootstrap_servers": cluster.bootstrap_servers}
-        with closing(ClusterMetadata(config, errors)) as metadata:
+        with closing(ClusterMetadata(DEFAULTS, errors)) as metadata:
             metadata.leader(first)
             metadata.refresh()
-            cut_off, former = metadata._asked, metadata.leader_epoch(first)
+            cut_off, former = metadata.source, metadata.leader_epoch(first)
             assert cut_off is not None
             for partition in (first, second):
                 cluster.elect(partition, 1 - cut_off, unknown_to=cut_off)
@@ -151,11 +125,12 @@ def test_a_broker_whose_version_is_set_is_not_asked():
         assert not broker.answered["ApiVersions"]
 
 
-def test_a_listener_that_answers_with_an_alert_of_tls_is_recognised():
-    def alert(line: Line, _: bytes) -> None:
-        line.send(b"\x15\x03\x03\0\x02\x02\x46")
+def _alert(line: Line, _: bytes) -> None:
+    line.send(b"\x15\x03\x03\0\x02\x02\x46")
 
-    with hostile_broker(Lie("ApiVersions", send=alert)) as broker, pytest.raises(TlsExpectedError):
+
+def test_a_listener_that_answers_with_an_alert_of_tls_is_recognised():
+    with hostile_broker(Lie("ApiVersions", send=_alert)) as broker, pytest.raises(TlsExpectedError):
         _opened(broker)
 
 
@@ -184,8 +159,8 @@ def test_each_address_of_a_name_is_tried(monkeypatch, black_hole):
         with pytest.raises(KafkaConnectionError) as raised:
             open_socket("name", 9092, (), "", Deadline.after(0.2))
     told = str(raised.value)
-    assert "name:1 (127.0.0.1): Connection refused (ECONNREFUSED)" in told
-    assert f"name:{black_hole[1]} (127.0.0.1): it did not answer in time" in told
+    assert told.count("127.0.0.1: Connection refused (ECONNREFUSED)") == 1
+    assert "127.0.0.1: it did not answer in time" in told
 
 
 def test_a_name_that_does_not_resolve_is_named():
@@ -201,5 +176,75 @@ def test_a_connection_through_a_proxy(scheme):
         assert proxy.logins == {("user", "p#")}
         with pytest.raises(KafkaConnectionError) as raised:
             _opened(broker, proxy=f"{scheme}://user:{REFUSED}@{proxy.address}")
-        assert "no proxy connects to" in str(raised.value)
+        assert "does not connect: " in str(raised.value)
         assert REFUSED not in str(raised.value)
+
+
+def _unreachable(servers: str, protocol: str = "PLAINTEXT", **settings: str) -> PysparkKafkaError:
+    """Return the error of a client that plans a query."""
+    given = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
+    options = {
+        "client": "kafka-python",
+        "kafka.bootstrap.servers": servers,
+        "kafka.security.protocol": protocol,
+        "kafka.default.api.timeout.ms": "20000",
+        **given,
+    }
+    with pytest.raises(PysparkKafkaError) as raised:
+        USES["read"](options, "t")
+    return raised.value
+
+
+def test_an_advertised_listener_that_does_not_resolve_is_named():
+    def elsewhere(_request: Any, response: Any) -> None:
+        response.brokers[0].host = "2aba43d449ac.invalid"
+
+    with hostile_broker(Lie("Metadata", answer=elsewhere)) as broker:
+        told = str(_unreachable(broker.bootstrap_servers, default_api_timeout_ms="1000"))
+    assert "broker 0 at 2aba43d449ac.invalid:" in told
+    assert "cannot be resolved" in told
+
+
+def test_each_bootstrap_server_is_named_with_its_reason():
+    with silent_listener() as silent:
+        servers = f"127.0.0.1:1,{silent.address}"
+        told = str(_unreachable(servers, default_api_timeout_ms="3000"))
+    assert "127.0.0.1:1: Connection refused (ECONNREFUSED)" in told
+    assert f"{silent.address} did not answer in time" in told
+
+
+@pytest.mark.parametrize("api", ["ApiVersions", "Metadata"])
+def test_a_listener_that_closes_before_its_first_answer_may_expect_a_login(api):
+    """The call ends at once, and not when its time is up."""
+
+    def close(_: Line, __: bytes) -> None:
+        raise ConnectionResetError
+
+    begun = time.monotonic()
+    with hostile_broker(Lie(api, send=close)) as broker:
+        told = str(_unreachable(broker.bootstrap_servers))
+    assert time.monotonic() - begun < bound_s(10)
+    assert "before its first answer; it may expect TLS or a login: set" in told
+
+
+def test_a_listener_that_expects_tls_is_reported_at_once():
+    begun = time.monotonic()
+    with hostile_broker(Lie("ApiVersions", send=_alert)) as broker:
+        error = _unreachable(broker.bootstrap_servers)
+    assert time.monotonic() - begun < bound_s(10)
+    assert isinstance(error, TlsError)
+    assert error.failure is TlsFailure.TLS_EXPECTED
+
+
+def test_a_cluster_whose_brokers_were_all_replaced_is_found_again(monkeypatch):
+    """Its bootstrap servers have the same name, and the brokers other addresses (KIP-899)."""
+    partition, found = TopicPartition("t", 0), dict[str, Any]()
+    monkeypatch.setattr(sockets, "resolve", lambda *_: [found["now"]])
+    options = {"kafka.bootstrap.servers": "name:9092", "kafka.default.api.timeout.ms": "20000"}
+    with closing(KafkaPythonOffsetFetcher(source_of("kafka-python", options))) as fetcher:
+        for records in (1, 3):
+            with hostile_broker() as broker:
+                place = broker.server_address
+                found["now"] = (socket.AF_INET, socket.SOCK_STREAM, 0, "", place)
+                broker.cluster.append(partition, [b"x"] * records, records)
+                assert fetcher.latest([partition]) == {partition: records}

@@ -12,7 +12,6 @@ import pytest
 from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.fetching import Fetched
-from pyspark_kafka.adapters.kafka_python import brokers as brokers_module
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
@@ -195,9 +194,8 @@ def test_an_epoch_that_goes_back_after_doubt_is_another_log(scripted):
 
 def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(scripted, monkeypatch):
     made = Mock(in_flight=None)
-    monkeypatch.setattr(brokers_module, "FetchConnection", lambda *_: made)
     brokers = scripted().brokers
-    brokers.metadata.connect = Mock()  # type: ignore[method-assign]
+    monkeypatch.setattr(brokers.metadata, "connect", lambda *_, **__: made)
     connection = brokers.connect(NODE, waits=True)
     brokers.close()
     assert made.close.call_count == 1

@@ -332,7 +332,7 @@ def _forget_connections(client: KafkaPythonStreamClient) -> None:
     if hasattr(sink, "_client"):
         for node in list(sink._client._connections):
             sink._client._connections.pop(node).close()
-        sink._factory.metadata._stale.add(FIRST)
+        sink._factory.metadata.invalidate(FIRST)
 
 
 def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(monkeypatch):

@@ -1,0 +1,200 @@
+"""Requests to the coordinators of groups and transactional ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+from ...domain.topic_partition import TopicPartition
+from ...domain.writing.group_seal import GroupOffset
+from .responses import (
+    NO_OFFSET,
+    answered_partitions,
+    asked_partitions,
+    check_offsets,
+    check_response,
+    reading,
+    require_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from .cluster_metadata import ClusterMetadata
+    from .failures import ErrorMapper
+
+RETRY_S: Final = 0.05
+
+GONE: Final = (
+    kafka_errors.KafkaConnectionError,
+    # Metadata do not name it any more.
+    kafka_errors.UnknownBrokerIdError,
+)
+COORDINATOR_MOVED: Final = (
+    kafka_errors.NotCoordinatorError,
+    kafka_errors.CoordinatorNotAvailableError,
+    kafka_errors.KafkaTimeoutError,
+    *GONE,
+)
+
+_STABLE_VERSION: Final = 7
+"""The first version that waits for open transactions (KIP-447), and the last with one group."""
+
+_MAX_COMMIT_VERSION: Final = 9
+"""The last version with names of topics."""
+
+
+class CoordinatorRequests:
+    """Sends requests to coordinators, and again while their errors may pass."""
+
+    def __init__(self, metadata: ClusterMetadata, errors: ErrorMapper) -> None:
+        """Connect to nothing yet."""
+        self._metadata = metadata
+        self._errors = errors
+        self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
+
+    def coordinator(self, key: str, kind: CoordinatorType) -> int:
+        """Return the node id of the coordinator of a transactional id or a group.
+
+        :raises KafkaError: if it cannot be found now.
+        """
+        node = self._coordinators.get((kind, key))
+        if node is None:
+            request = FindCoordinatorRequest(key=key, key_type=kind.value, max_version=3)
+            node = self._coordinators[kind, key] = check_response(
+                self._metadata.send(request)
+            ).node_id
+            if node not in self._metadata.nodes():
+                self._metadata.refresh()
+        return node
+
+    def forget_coordinator(self, key: str, kind: CoordinatorType) -> None:
+        """Find a coordinator again before it is returned again."""
+        self._coordinators.pop((kind, key), None)
+
+    def ask_coordinator(
+        self,
+        key: str,
+        request: Any,
+        kind: CoordinatorType,
+        check: Callable[[Any], Any] = check_response,
+    ) -> Any:
+        """Return the response of a coordinator; ``check`` raises its errors.
+
+        :raises KafkaError: if an error does not pass in time.
+        """
+
+        def ask() -> Any:
+            node = self.coordinator(key, kind)
+            try:
+                answer = check(self._metadata.send(request, node))
+            except COORDINATOR_MOVED:
+                self.forget_coordinator(key, kind)
+                raise
+            with reading():
+                require_all(answered_partitions(answer), asked_partitions(request))
+            return answer
+
+        return self._errors.retry(ask, RETRY_S)
+
+    def committed_offsets(
+        self,
+        group_id: str,
+        partitions: Collection[TopicPartition] | None,
+        *,
+        is_stable: bool = True,
+    ) -> dict[TopicPartition, GroupOffset]:
+        """Return a group's offsets, ``None`` for all, without partitions that have none.
+
+        If they are to be stable, once no open transaction is about to change them (KIP-447).
+        """
+        topic = OffsetFetchRequest.OffsetFetchRequestTopic
+        topics = [
+            topic(name=name, partition_indexes=numbers)
+            for name, numbers in by_topic(partitions or ()).items()
+        ]
+        request = OffsetFetchRequest(
+            group_id=group_id,
+            topics=None if partitions is None else topics,
+            require_stable=is_stable,
+            min_version=_STABLE_VERSION if is_stable else 0,
+            max_version=_STABLE_VERSION,
+        )
+        answer = self.ask_coordinator(group_id, request, CoordinatorType.GROUP)
+        with reading():
+            found = {
+                TopicPartition(topic.name, partition.partition_index): partition
+                for topic in answer.topics
+                for partition in topic.partitions
+            }
+            offsets = {each: partition.committed_offset for each, partition in found.items()}
+            texts = {each: str(partition.metadata or "") for each, partition in found.items()}
+        asked = offsets.keys() if partitions is None else partitions
+        check_offsets(offsets, asked, NO_OFFSET)
+        return {
+            each: GroupOffset(offsets[each], texts[each]) for each in asked if offsets[each] >= 0
+        }
+
+    def commit_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        passing: tuple[type[Exception], ...],
+    ) -> dict[TopicPartition, type[kafka_errors.KafkaError]]:
+        """Commit a group's offsets; return what was refused.
+
+        Errors of ``passing`` are raised, and repeated as long as they may pass.
+        """
+        topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        request = OffsetCommitRequest(
+            group_id=group_id,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            group_instance_id=None,
+            retention_time_ms=-1,
+            topics=[
+                topic(
+                    name=name,
+                    partitions=[
+                        topic.OffsetCommitRequestPartition(
+                            partition_index=number,
+                            committed_offset=offsets[TopicPartition(name, number)],
+                            committed_leader_epoch=-1,
+                            committed_metadata="",
+                        )
+                        for number in numbers
+                    ],
+                )
+                for name, numbers in by_topic(offsets).items()
+            ],
+            max_version=_MAX_COMMIT_VERSION,
+        )
+
+        def check(answer: Any) -> Any:
+            for error in refused(answer).values():
+                if issubclass(error, passing):
+                    raise error
+            return answer
+
+        def refused(answer: Any) -> dict[TopicPartition, type[kafka_errors.KafkaError]]:
+            return {
+                TopicPartition(topic.name, each.partition_index): kafka_errors.for_code(
+                    each.error_code
+                )
+                for topic in answer.topics
+                for each in topic.partitions
+                if each.error_code
+            }
+
+        return refused(self.ask_coordinator(group_id, request, CoordinatorType.GROUP, check))
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the numbers of partitions by topic."""
+    found: dict[str, list[int]] = {}
+    for partition in partitions:
+        found.setdefault(partition.topic, []).append(partition.partition)
+    return found

@@ -1,0 +1,63 @@
+"""The choice of a broker for a request that any broker answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from .backoff import Address
+
+
+@final
+class BrokerChoice:
+    """Chooses among the known brokers, and the bootstrap servers again if these fail.
+
+    Clients of a cluster whose brokers were all replaced find it again so (KIP-899, KIP-1102).
+    """
+
+    def __init__(self, servers: Collection[Address], random: Callable[[], float]) -> None:
+        """Take the bootstrap servers, and what returns a number from 0 to 1."""
+        self._servers = tuple(servers)
+        self._random = random
+        self._known: tuple[Address, ...] = ()
+        self._doubted: dict[Address, int] = {}
+        """Brokers that let a request wait, or knew less than others, and when that was."""
+
+        self._doubts = 0
+
+    @property
+    def candidates(self) -> list[Address]:
+        """All that may be asked."""
+        return [*self._known, *(each for each in self._servers if each not in self._known)]
+
+    def learn(self, brokers: Iterable[Address]) -> None:
+        """Note the addresses that the metadata name."""
+        self._known = tuple(dict.fromkeys(brokers))
+        kept = {*self._known, *self._servers}
+        self._doubted = {each: when for each, when in self._doubted.items() if each in kept}
+
+    def ask_last(self, address: Address) -> None:
+        """Ask a broker after all others: it did not answer, or is cut off from the cluster."""
+        self._doubts += 1
+        self._doubted[address] = self._doubts
+
+    def next(
+        self, connected: Collection[Address], seconds_left: Callable[[Address], float]
+    ) -> Address:
+        """Return the broker to ask next, after ``seconds_left`` of it.
+
+        Those that may be connected to now come first, and of these the ones that are not doubted,
+        then known ones, and then those that are connected.
+        """
+        return min(
+            self.candidates,
+            key=lambda each: (
+                seconds_left(each),
+                self._doubted.get(each, 0),
+                bool(self._known) and each not in self._known,
+                each not in connected,
+                self._random(),
+            ),
+        )

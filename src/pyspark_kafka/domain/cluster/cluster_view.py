@@ -1,0 +1,72 @@
+"""The brokers, topics and leaders of a cluster, as one broker described them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from ..reading.leader_epochs import NO_EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from ..topic_partition import TopicPartition
+    from .backoff import Address
+    from .topics import Broker
+
+
+@final
+class Leadership(NamedTuple):
+    """A partition's leader, ``None`` while there is none, and its epoch."""
+
+    node: int | None
+    epoch: int = NO_EPOCH
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """The partitions of a topic by their numbers, and its id on clusters that have ids."""
+
+    partitions: Mapping[int, Leadership] = field(default_factory=lambda: MappingProxyType({}))
+    topic_id: UUID | None = None
+    error_code: int = 0
+    """Kafka's number of what is wrong with the topic."""
+
+
+_UNKNOWN_TOPIC: Final = TopicView()
+_UNKNOWN_PARTITION: Final = Leadership(None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """A description of a cluster, with the topics that were asked for."""
+
+    brokers: Mapping[int, Broker] = field(default_factory=lambda: MappingProxyType({}))
+    topics: Mapping[str, TopicView] = field(default_factory=lambda: MappingProxyType({}))
+
+    def topic(self, name: str) -> TopicView:
+        """Return a topic, one without partitions if it is not known."""
+        return self.topics.get(name, _UNKNOWN_TOPIC)
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Return whether a partition is known."""
+        return partition.partition in self.topic(partition.topic).partitions
+
+    def leadership(self, partition: TopicPartition) -> Leadership:
+        """Return who leads a partition, nobody if it is not known."""
+        found = self.topic(partition.topic).partitions
+        return found.get(partition.partition, _UNKNOWN_PARTITION)
+
+    def address(self, node: int) -> Address | None:
+        """Return where a broker listens, ``None`` if it is not known."""
+        found = self.brokers.get(node)
+        return None if found is None else (found.host, found.port)
+
+    def node_at(self, address: Address) -> int | None:
+        """Return the broker that listens at an address, ``None`` if none is known to."""
+        nodes = [node for node in self.brokers if self.address(node) == address]
+        return nodes[0] if nodes else None
