@@ -106,6 +106,10 @@ class BrokerRequests:
                     if not deadline.has_passed or address not in failures:
                         # What the end of the call cuts off tells less than what was before.
                         failures[address] = error
+                    if address in self._connections:
+                        # It has answered, and does not know enough yet.
+                        self._drop(address)
+                        self._backoff.failed(address, time.monotonic(), reason_of(error))
                     self._note_unanswered(address, error, begun)
                     self._choice.ask_last(address)
                     if deadline.has_passed:

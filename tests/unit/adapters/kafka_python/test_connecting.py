@@ -248,3 +248,21 @@ def test_a_cluster_whose_brokers_were_all_replaced_is_found_again(monkeypatch):
                 found["now"] = (socket.AF_INET, socket.SOCK_STREAM, 0, "", place)
                 broker.cluster.append(partition, [b"x"] * records, records)
                 assert fetcher.latest([partition]) == {partition: records}
+
+
+def test_a_broker_that_knows_no_other_yet_is_asked_after_pauses():
+    """It has just started; in a tight loop it would answer thousands of times a second."""
+    asked = []
+
+    def without_brokers(request: Any, response: Any) -> None:
+        asked.append(request)
+        response.brokers.clear()
+
+    with (
+        hostile_broker(Lie("Metadata", answer=without_brokers)) as broker,
+        closing(metadata_at(broker.bootstrap_servers, timeout_ms=1_000)) as metadata,
+        pytest.raises(KafkaTimeoutError, match="name no broker"),
+    ):
+        metadata.refresh()
+    # After ``reconnect.backoff.ms``, 50 ms.
+    assert 2 <= len(asked) <= 40
