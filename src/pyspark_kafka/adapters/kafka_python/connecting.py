@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
@@ -80,6 +82,15 @@ class ConnectionSettings:
         )
 
 
+@cache
+def _version() -> str:
+    try:
+        return version(_SOFTWARE)
+    except PackageNotFoundError:
+        # Its folder was put on the path by itself; the Java client says the same then.
+        return "unknown"
+
+
 def connect(
     host: str, port: int, settings: ConnectionSettings, deadline: Deadline, node: int | None = None
 ) -> Opened:
@@ -139,13 +150,11 @@ class _Setup(BrokerConnection):
     def _versions(self) -> BrokerVersionData:
         if self._settings.broker_version:
             return BrokerVersionData(self._settings.broker_version)
-        from ... import __version__
-
-        for version in _VERSIONS_VERSIONS:
+        for number in _VERSIONS_VERSIONS:
             request = ApiVersionsRequest(
-                client_software_name=_SOFTWARE, client_software_version=__version__
+                client_software_name=_SOFTWARE, client_software_version=_version()
             )
-            answer = self._ask(request, ApiVersionsResponse, version)
+            answer = self._ask(request, ApiVersionsResponse, number)
             if answer.error_code != kafka_errors.UnsupportedVersionError.errno:
                 break
         with reading(self.peer):
