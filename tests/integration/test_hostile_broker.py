@@ -361,7 +361,16 @@ WRITES: Final = {
         "the response has t-1 twice",
         PYTHON,
     ),
-    "a base offset is not used": Told(write, lies.with_partition_fields("Produce", base_offset=-9)),
+    "a base offset is not used": Told(
+        write, lies.with_partition_fields("Produce", base_offset=-9), clients=PYTHON
+    ),
+    "an acknowledgement without an offset is none": Told(
+        write,
+        lies.with_partition_fields("Produce", base_offset=-9),
+        RecordDeliveryError,
+        "acknowledged without an offset",
+        CONFLUENT,
+    ),
     "an error of records that there is not is shown": Told(
         write, lies.with_unknown_error("Produce"), RecordDeliveryError, "t-1 was not delivered"
     ),

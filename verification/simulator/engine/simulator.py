@@ -9,6 +9,7 @@ from .outcome import Outcome
 from .settings import Settings
 
 _MAX_RUNS: Final = 400
+_MISSING: Final = object()
 
 
 class Change(NamedTuple):
@@ -25,12 +26,15 @@ def changed(changes: Iterable[Change]) -> Iterator[None]:
     before: list[Change] = []
     try:
         for target, name, value in changes:
-            before.append(Change(target, name, vars(target)[name]))
+            before.append(Change(target, name, vars(target).get(name, _MISSING)))
             setattr(target, name, value)
         yield
     finally:
         for target, name, value in reversed(before):
-            setattr(target, name, value)
+            if value is _MISSING:
+                delattr(target, name)
+            else:
+                setattr(target, name, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ...domain.writing.transaction_cycle import TransactionCycle, TransactionErr
 from ..call_deadline import Attempts
 from .connections import EncodedRequest, RequestConnection, receive_ready
 from .coordinator_requests import COORDINATOR_MOVED
-from .failures import RETRIABLE_ERRORS, reason_of
+from .failures import RETRIABLE_ERRORS, UNREACHABLE, reason_of
 from .responses import check_response
 from .transactions import TransactionRequests, end_request
 
@@ -163,7 +163,7 @@ def _class_of(error: Exception) -> TransactionError:
         return TransactionError.FENCED
     if isinstance(error, kafka_errors.InvalidProducerIdMappingError):
         return TransactionError.FORGOTTEN
-    if isinstance(error, OSError | kafka_errors.KafkaConnectionError):
+    if isinstance(error, (OSError, *UNREACHABLE)):
         return TransactionError.DISCONNECTED
     if isinstance(error, RETRIABLE_ERRORS):
         return TransactionError.RETRIABLE
