@@ -70,8 +70,8 @@ def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(own_
     task.write(task.poll())
     own_kafka.kill_broker(0)
     begun = time.monotonic()
-    told = f"transaction of {source} has not ended|Connection refused"
-    with pytest.raises(BrokerUnreachableError, match=told):
+    reason = f"transaction of {source} has not ended|Connection refused"
+    with pytest.raises(BrokerUnreachableError, match=reason):
         task.assign({source: 10})
     assert time.monotonic() - begun < 25
     own_kafka.start_broker(0)

@@ -37,7 +37,7 @@ T = TypeVar("T")
 _PROBE_S: Final = 2.0
 _MAX_UNANSWERED: Final = 3
 """How often a listener may close a connection before its first answer. It may be starting; one that
-goes on expects something else."""
+keeps closing them expects something else."""
 
 _CANONICAL: Final = "resolve_canonical_bootstrap_servers_only"
 _SECURITY_HINT: Final = "it may expect TLS or a login: set 'kafka.security.protocol'"
@@ -50,7 +50,7 @@ class BrokerRequests:
     def __init__(self, config: Mapping[str, Any], errors: ErrorMapper) -> None:
         """Connect to nothing yet; ``config`` is complete."""
         self.view = ClusterView()
-        """What the caller knows of the cluster: see ``learn``."""
+        """The cluster by the last metadata: see ``learn``."""
 
         self._errors = errors
         self._settings = ConnectionSettings.of(config)
@@ -104,7 +104,7 @@ class BrokerRequests:
                     check(answer)
                 except RETRIABLE_ERRORS as error:
                     if not deadline.has_passed or address not in failures:
-                        # What the end of the call cuts off tells less than what was before.
+                        # An attempt that is cut short says less than the one before.
                         failures[address] = error
                     if address in self._connections:
                         # It has answered, and does not know enough yet.
@@ -306,7 +306,7 @@ def _lost_connections() -> Iterator[None]:
 
 
 def _canonical(servers: Iterable[Address], deadline: Deadline) -> list[Address]:
-    """Return servers by the names that they have in the DNS, of which certificates are."""
+    """Return servers by their canonical names in the DNS, which certificates have."""
     named: list[Address] = []
     for host, port in servers:
         try:

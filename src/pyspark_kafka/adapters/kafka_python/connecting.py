@@ -44,7 +44,7 @@ _VERSIONS_VERSIONS: Final = (3, 0)
 """The first with a client's name (KIP-511), and the one that every broker has."""
 
 _FIRST_VERSIONS: Final = BrokerVersionData((0, 10, 0))
-"""What is expected of a broker before it says what it supports."""
+"""The versions to use until a broker names its own."""
 
 _HANDSHAKE_VERSION: Final = 1
 """The first whose messages have headers: brokers say then why they refuse a login (KIP-152)."""

@@ -30,7 +30,7 @@ RETRY_S: Final = 0.05
 
 GONE: Final = (
     kafka_errors.KafkaConnectionError,
-    # Metadata do not name it any more.
+    # The metadata no longer name it.
     kafka_errors.UnknownBrokerIdError,
 )
 COORDINATOR_MOVED: Final = (

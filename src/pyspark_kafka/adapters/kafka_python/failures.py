@@ -44,7 +44,7 @@ RETRIABLE_ERRORS: Final = (
     OSError,
     kafka_errors.RetriableError,
     kafka_errors.KafkaProtocolError,
-    # Metadata do not name it any more.
+    # The metadata no longer name it.
     kafka_errors.UnknownBrokerIdError,
 )
 """Lost connections, changes of leaders, and other errors that may pass."""

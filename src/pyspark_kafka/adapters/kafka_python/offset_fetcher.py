@@ -90,8 +90,10 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         with self._errors.mapped_errors(request, *rights):
             refused = self._groups.commit_offsets(group_id, offsets, raised)
         if refused:
-            told = sorted(f"{partition}: {error.__name__}" for partition, error in refused.items())
-            raise KafkaRequestError(request, ", ".join(told))
+            failed = sorted(
+                f"{partition}: {error.__name__}" for partition, error in refused.items()
+            )
+            raise KafkaRequestError(request, ", ".join(failed))
 
     def close(self) -> None:
         self._metadata.close()
@@ -150,7 +152,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     def _ask_new_leaders(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
     ) -> dict[TopicPartition, int]:
-        """Ask those who lead partitions now, of which each exists."""
+        """Ask the current leaders of partitions that exist."""
         if wanted and not self._by_leader(wanted):
             self._describe({partition.topic for partition in wanted})
         if wanted and not self._by_leader(wanted):
@@ -175,7 +177,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     ) -> dict[TopicPartition, int]:
         """Ask all leaders that are known at the same time.
 
-        :raises KafkaError: if one does not lead any more, or cannot be reached.
+        :raises KafkaError: if one no longer leads, or cannot be reached.
         """
         requests = {
             leader: self._offsets_request(topics, wanted)

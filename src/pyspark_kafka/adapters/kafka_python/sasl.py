@@ -334,7 +334,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Login, str], Messages]]] = {
     "GSSAPI": gssapi_messages,
     OAUTHBEARER: _oauth,
 }
-"""What yields the messages of a login to a host, by mechanism."""
+"""Functions that yield the messages of a login to a host, by mechanism."""
 
 
 def checked_login(login: Login) -> Login:

@@ -215,7 +215,7 @@ class SchemaCache(SchemaRegistry):
 
 @final
 class _Patience:
-    """Asks again for what is unknown, but seldom in vain."""
+    """Repeats look-ups of unknown ids, within a limit."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -33,7 +33,7 @@ _FINISHED: Final = (
     "Or run 'pyspark-kafka offsets rewrite' with the offsets up to which Kafka has the records, "
     "and then delete the sink's log"
 )
-"""What to do about a batch that was written with other offsets, if it is the last one or not."""
+"""Advice about a batch that was written with other offsets, if it is the last one or not."""
 
 
 @final

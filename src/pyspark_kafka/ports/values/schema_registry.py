@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class SchemaRegistry(ABC):
     """A schema registry; any thread may call it.
 
-    A subject may be qualified with a context, such as ``:.lsrc:orders-value``: each context numbers
-    ids and versions of its own.
+    A subject may be qualified with a context, such as ``:.lsrc:orders-value``: each context has its
+    own ids and versions.
 
     Every method may raise:
 

@@ -1,6 +1,6 @@
 """Compiling .proto texts with ``protoc``.
 
-The texts are not trusted. ``protoc`` runs in a process of its own, bounded in memory, time and
+The texts are not trusted. ``protoc`` runs in a separate process, bounded in memory, time and
 output, and sees a temporary folder that has nothing but the texts, and descriptors that they
 import. Names of texts are checked: ``protoc`` itself refuses imports with ``..`` and absolute ones.
 """
