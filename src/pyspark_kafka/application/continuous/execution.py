@@ -188,6 +188,7 @@ class ContinuousExecution:
         self._generation = 0
         self._next_epoch = self._next_partitions = 0.0
         self._missing_topics: frozenset[str] = frozenset()
+        self._unknown_until: Deadline | None = None
         self._exclusion = exclusion
         self._job: ContinuousJob | None = None
         self._first_epoch = 0
@@ -556,25 +557,31 @@ class ContinuousExecution:
     def _update_partitions(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
         """Return the partitions that are new, and those that are deleted.
 
-        :raises DataLossError: if one of a planned batch was never known, and data loss is one.
+        :raises DataLossError: if one is deleted, or is of a planned batch and no broker returns it
+            in time, and data loss is an error.
         """
         known = self._coordinator.offsets
         current = self._stream.plan_input_partitions(known)
-        self._require_planned(known.keys() | current.keys())
         added, deleted = current.keys() - known.keys(), known.keys() - current.keys()
         self._coordinator.add(current.restrict(added))
         self._coordinator.remove(deleted)
+        self._lose_unknown()
         return set(added), set(deleted)
 
-    def _require_planned(self, partitions: Collection[TopicPartition]) -> None:
-        """Report partitions of a planned batch that are deleted, or that no broker returns yet."""
-        planned = self._coordinator.planned
-        missing = sorted(planned.offsets.keys() - partitions) if planned is not None else []
-        if missing:
-            loss = data_loss.partitions_deleted(missing)
+    def _lose_unknown(self) -> None:
+        """Report partitions of a planned batch as lost that no broker has returned in time."""
+        unknown = sorted(self._coordinator.unknown)
+        if not unknown:
+            return
+        if self._unknown_until is None:
+            # The metadata of a broker may be older than the batch.
+            self._unknown_until = Deadline.after(self._stream.timeout_s)
+        elif self._unknown_until.has_passed:
+            loss = data_loss.partitions_deleted(unknown)
             if self._stream.fails_on_data_loss:
                 raise loss.as_error()
             self._events.data_lost(loss)
+            self._coordinator.give_up_unknown()
 
     def _lose_topics(self, error: UnknownTopicError) -> None:
         """Fail for deleted topics, or let their tasks wait until they are created again."""

@@ -37,6 +37,7 @@ class EpochCoordinator:
         self._last = last
         self._planned = planned
         self._offsets = dict(last.offsets)
+        self._unknown = set() if planned is None else planned.offsets.keys() - last.offsets.keys()
         self._readers: dict[TopicPartition, TaskId] = {}
 
     @property
@@ -48,6 +49,15 @@ class EpochCoordinator:
     def planned(self) -> Epoch | None:
         """The epoch that another kind of query planned, until it is committed."""
         return self._planned
+
+    @property
+    def unknown(self) -> frozenset[TopicPartition]:
+        """The partitions of the planned epoch that were not added yet; it waits for them."""
+        return frozenset(self._unknown)
+
+    def give_up_unknown(self) -> None:
+        """Let the planned epoch wait no longer for partitions that were not added."""
+        self._unknown.clear()
 
     @property
     def offsets(self) -> PartitionOffsets:
@@ -80,6 +90,7 @@ class EpochCoordinator:
     def add(self, offsets: PartitionOffsets) -> None:
         """Add partitions, with the offsets at which they begin."""
         self._offsets |= offsets
+        self._unknown -= offsets.keys()
 
     def remove(self, partitions: Collection[TopicPartition]) -> None:
         """Forget partitions, which are deleted."""
@@ -101,7 +112,7 @@ class EpochCoordinator:
         self._planned = None
 
     def _has_passed(self, epoch: Epoch) -> bool:
-        return all(
+        return not self._unknown and all(
             self._offsets[partition] >= offset
             for partition, offset in epoch.offsets.items()
             if partition in self._offsets

@@ -37,6 +37,7 @@ SILENT_S = 3_000.0
 MAX_WAIT_S = 8.5
 UNREACHABLE = BrokerUnreachableError("memory", 1)
 LENIENT = {"failOnDataLoss": "false"}
+UNKNOWN = PartitionOffsets({tp(0): 5, tp(1): 3, tp(2): 1})
 
 
 @pytest.fixture
@@ -100,13 +101,84 @@ def test_a_batch_that_was_planned_is_the_first_epoch_once_it_is_acknowledged(que
     assert query.epochs == {0: offsets(5, 3), 1: offsets(6, 3)}
 
 
-def test_a_partition_of_a_planned_batch_that_no_broker_returns_is_lost_data(query):
+@pytest.fixture
+def takes_over(make):
+    """Return a function that makes a query whose checkpoint has a batch of three partitions."""
+
+    def make_query(options: Mapping[str, str] | None = None) -> ScriptedQuery:
+        query = make(options, task_timeout_s=300)
+        query.offset_log.add(0, write_batch_end(UNKNOWN, 1))
+        return query
+
+    return make_query
+
+
+def report_known(query: ScriptedQuery) -> None:
+    """Finish the partitions of a planned batch that brokers return."""
+    query.report(task(0), at(0, 5))
+    query.report(task(1), at(1, 3))
+
+
+def test_a_planned_batch_waits_for_a_partition_that_no_broker_returns_yet(kit, takes_over):
+    query = takes_over()
+
+    def script() -> Script:
+        report_known(query)
+        yield 9
+        assert query.epochs == {}
+        kit.cluster.add_partitions("t", 3)
+        yield 2
+        assert AssignPartitions(at(2, 0)) in query.commands(task(0))
+        query.report(task(0), at(2, 1))
+        yield 2
+
+    query.run(script())
+    assert query.epochs[0] == UNKNOWN
+    assert not kit.events.named("data_lost")
+
+
+def test_a_partition_of_a_planned_batch_that_no_broker_returns_in_time_is_lost_data(
+    takes_over, time
+):
     """Its records were not read: the batch must not be taken for finished."""
-    unknown = PartitionOffsets({tp(0): 5, tp(1): 3, tp(2): 1})
-    query.offset_log.add(0, write_batch_end(unknown, 1))
+    query = takes_over()
+
+    def script() -> Script:
+        report_known(query)
+        yield 90
+
     with pytest.raises(DataLossError, match="t-2"):
-        query.run(iter(()))
+        query.run(script())
+    assert 30 <= time.seconds < 34
     assert query.epochs == {}
+
+
+def test_a_batch_without_a_partition_that_no_broker_returns_is_finished_with_a_report(
+    kit, takes_over
+):
+    query = takes_over(LENIENT)
+
+    def script() -> Script:
+        report_known(query)
+        yield 28
+        assert query.epochs == {}
+        yield 5
+
+    query.run(script())
+    assert query.epochs[0] == UNKNOWN
+    assert kit.events.named("data_lost") == ((data_loss.partitions_deleted([tp(2)]),),)
+
+
+def test_a_query_that_stops_leaves_a_batch_whose_partitions_no_broker_returns_yet(kit, takes_over):
+    query = takes_over()
+
+    def script() -> Script:
+        report_known(query)
+        yield 9
+
+    query.run(script())
+    assert query.epochs == {}
+    assert not kit.events.named("data_lost")
 
 
 def test_an_epoch_is_logged_once_an_interval(make):
