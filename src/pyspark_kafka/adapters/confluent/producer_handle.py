@@ -11,6 +11,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
+from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline
 from .delivery_errors import (
     WITHOUT_OFFSET,
@@ -218,7 +219,8 @@ class ProducerHandle:
         is_same: dict[str, bool] = {}
         for address in self._reports.take(event):
             record = self._undelivered(address)
-            is_known = not record.code and self._reports.has_appended(address)
+            partition = TopicPartition(record.topic, record.partition)
+            is_known = not record.code and self._reports.has_appended(partition)
             if is_known and self._is_same(record.topic, is_same):
                 self._reports.deliver(address)
             # The fatal error after which they were purged says more.

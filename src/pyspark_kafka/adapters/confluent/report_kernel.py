@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
+from ...domain.topic_partition import TopicPartition
 from ..kernels.kernel import kernel
 from ..kernels.memory import load_int32, load_uint64
 from .librdkafka import Message
@@ -49,29 +50,38 @@ class DeliveryReports:
         self._messages: UInt64Array = np.zeros(REPORTS, np.uint64)
         self._runs: Int64Array = np.zeros((REPORTS, 4), np.int64)
         self._delivered = Counter[int]()
-        self._appended = set[tuple[int, int]]()
-        """The partitions, by librdkafka's topics, whose leaders have appended a record."""
+        self._appended = set[TopicPartition]()
+        """The partitions whose leaders have appended a record."""
 
     def take(self, event: int) -> Iterator[int]:
         """Count the delivered records of an event, and yield the addresses of the others."""
         messages = self._messages.ctypes.data
+        names = dict[int, str]()
         while count := self._library.rd_kafka_event_message_array(event, messages, REPORTS):
             place = 0
             while place < count:
                 place, runs = count_delivered(
                     self._messages[:count], place, self._min_offset, self._runs
                 )
-                for output, topic, partition, delivered in self._runs[:runs].tolist():
-                    self._delivered[output] += delivered
-                    self._appended.add((topic, partition))
+                self._count(self._runs[:runs], names)
                 if place < count:
                     yield int(self._messages[place])
                     place += 1
 
-    def has_appended(self, address: int) -> bool:
-        """Return whether a record with an offset was reported before this one of its partition."""
-        message = Message.from_address(address)
-        return (message.rkt, message.partition) in self._appended
+    def _count(self, runs: Int64Array, names: dict[int, str]) -> None:
+        """Count runs of delivered records, with the topics' ``names`` that are known by address.
+
+        A topic may be freed after an event, and another one get its address.
+        """
+        for output, topic, partition, delivered in runs.tolist():
+            if topic not in names:
+                names[topic] = self._library.rd_kafka_topic_name(topic).decode()
+            self._delivered[output] += delivered
+            self._appended.add(TopicPartition(names[topic], partition))
+
+    def has_appended(self, partition: TopicPartition) -> bool:
+        """Return whether a record of this partition was reported with its offset before."""
+        return partition in self._appended
 
     def deliver(self, address: int) -> None:
         """Count a record that ``take`` has yielded as delivered."""
