@@ -6,7 +6,7 @@ from typing import Any, Final
 from pyspark_kafka.adapters.kafka_format import record_blocks
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
 from pyspark_kafka.adapters.kafka_python import fetcher, wire
-from pyspark_kafka.adapters.kafka_python.brokers import FetchedBatches
+from pyspark_kafka.adapters.kafka_python.brokers import FetchedBatches, PartitionCursor
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
 from pyspark_kafka.adapters.kafka_python.connections import BrokerConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher
@@ -67,6 +67,10 @@ def _short_fill(self: Any, view: memoryview) -> bool:
         return False
 
 
+def _of_this_offset(self: Any, position: Any) -> bool:
+    return bool(position.offset == self.offset)
+
+
 PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "a partition is fetched elsewhere while its records are not decoded": (
         Change(_NODE, "add_fetched", lambda self, fetched: self.fetched.append(fetched)),
@@ -95,6 +99,9 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "a replica that fails is not left": (Change(NearReplicas, "fail", _nothing),),
     "a request in flight is never overdue": (Change(BrokerConnection, "is_overdue", False),),
     "a part of a response is taken for all": (Change(BrokerConnection, "_fill", _short_fill),),
+    "an answer of another topic of the same name is taken": (
+        Change(PartitionCursor, "asks_for", _of_this_offset),
+    ),
 }
 
 
@@ -116,5 +123,6 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a replica that fails is not left": 952,
     "a request in flight is never overdue": 73,
     "a part of a response is taken for all": 159,
+    "an answer of another topic of the same name is taken": 211432,
 }
 """The seeds of schedules that find them."""

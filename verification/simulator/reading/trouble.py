@@ -87,14 +87,20 @@ class Trouble:
     def _may_stay_away(self, member: Member) -> bool:
         """Return whether a broker may answer for ever what was true before it was cut off.
 
-        Not if it is needed, or knows no other broker where it is: no client would leave it.
+        Not if it is needed, or knows no other broker where it is: no client would leave it. Nor if
+        it knows an older topic and there is one other broker: either may be the one that lags.
         """
-        partitions = self._world.cluster.all_partitions()
-        addresses = {(each.host, each.port) for each in self._world.cluster.members}
+        cluster = self._world.cluster
+        partitions = cluster.all_partitions()
+        addresses = {(each.host, each.port) for each in cluster.members}
         addresses.discard((member.host, member.port))
         knows_another = any((node.host, node.port) in addresses for node in member.view.nodes)
         is_needed = any(each.last_leader == member.number for each in partitions)
-        return member in self._zombies and knows_another and not is_needed
+        is_known = len(cluster.members) > 2 or all(
+            cluster.topics[name][0].topic_id == topic_id
+            for name, topic_id in member.view.ids.items()
+        )
+        return member in self._zombies and knows_another and is_known and not is_needed
 
     def _end_writing(self) -> None:
         world = self._world

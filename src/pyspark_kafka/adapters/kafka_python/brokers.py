@@ -218,6 +218,13 @@ class PartitionCursor(Cursor):
         """What the next request asks for."""
         return FetchPosition(self.offset, self.epochs.last, self.leader_epoch, self.topic.topic_id)
 
+    def asks_for(self, position: FetchPosition) -> bool:
+        """Return whether the answer to an earlier request for this position may be taken.
+
+        Until a topic has answered, metadata may name another one, which that request was not for.
+        """
+        return (position.offset, position.topic_id) == (self.offset, self.topic.topic_id)
+
     def see_metadata(self, metadata: ClusterMetadata) -> None:
         """Note the leader's epoch and the topic's id by the last metadata."""
         self.see(metadata.topic_id(self.partition.topic), metadata.source)

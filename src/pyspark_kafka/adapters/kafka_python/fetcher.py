@@ -353,10 +353,10 @@ class Fetcher:
         self._brokers.expected.hold(
             response.partitions, node.together, is_by_id=connection.asks_by_id
         )
-        for partition, (offset, *_) in sent.items():
+        for partition, position in sent.items():
             cursor = node.cursors.get(partition)
             data = response.of_partition(partition)
-            if cursor is not None and cursor.offset == offset:
+            if cursor is not None and cursor.asks_for(position):
                 cursor.failing_since = math.inf
                 self._handle(node, cursor, data)
             elif partition in node.together and data.preferred_replica != NO_REPLICA:

@@ -166,15 +166,15 @@ def test_tokens_that_cannot_be_had():
 
 def test_a_token_is_sent_with_its_extensions(monkeypatch):
     """The first message is as in RFC 7628; the answer to a refusal is one byte."""
-    token = Token("abc.def", 2**60, "me", (("logicalCluster", "lkc-1"),))
+    token = Token("the.token", 2**60, "me", (("logicalCluster", "lkc-1"),))
     module = ModuleType("tokens_of_a_test")
     module.__dict__["token"] = lambda: token
     monkeypatch.setitem(sys.modules, module.__name__, module)
     name = {"sasl.login.callback.handler.class": "tokens_of_a_test:token"}
     config = client_config(SERVERS | OAUTH | name)
-    assert "abc" not in repr(config)
+    assert "the.token" not in repr(config)
     accepted, refused = (MECHANISMS["OAUTHBEARER"](config["login"], "b") for _ in range(2))
-    first = b"n,,\x01auth=Bearer abc.def\x01logicalCluster=lkc-1\x01\x01"
+    first = b"n,,\x01auth=Bearer the.token\x01logicalCluster=lkc-1\x01\x01"
     assert next(accepted) == next(refused) == first
     with pytest.raises(StopIteration):
         accepted.send(b"")

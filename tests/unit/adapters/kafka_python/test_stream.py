@@ -164,6 +164,32 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
         fetcher.take()
 
 
+def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
+    brokers, leaders, monkeypatch
+):
+    """Its records would be taken for those of the new topic, and be continued by them."""
+    ids = [UUID(int=1)]
+    monkeypatch.setattr(brokers, "_metadata", metadata_of(leaders.get, lambda _: ids[-1]))
+    connection = FakeConnection(asks_by_id=True)
+    connection.answers.append(FetchedData(kafka_errors.NoError, NO_REPLICA, (), NOTHING))
+    fetcher = Fetcher(brokers, is_continuous=True)
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
+    fetcher.assign([cursor])
+    fetcher._follow(cursor, 1)
+    fetcher._nodes[1].connection = cast("FetchConnection", connection)
+    cursor.see_metadata(brokers.metadata)
+    fetcher.send()
+    asked = connection.in_flight
+    assert asked is not None
+    ids.append(UUID(int=2))
+    cursor.see_metadata(brokers.metadata)
+    fetcher._receive(fetcher._nodes[1])
+    ids.append(UUID(int=3))
+    cursor.see_metadata(brokers.metadata)
+    assert asked[FIRST].topic_id == UUID(int=1)
+    assert cursor.topic.topic_id == UUID(int=3), "no topic has answered yet"
+
+
 @pytest.mark.parametrize("is_continuous", [True, False])
 def test_a_broker_that_lets_a_request_for_newer_metadata_wait_keeps_no_fetch_waiting(
     brokers, leaders, is_continuous
