@@ -190,7 +190,9 @@ class FirstBatch:
         """Return whether the options no longer lead to where the batch started, but behind it."""
         offset = begin.get(partition)
         is_behind = self._refusal is not None if offset is None else offset > until
-        return is_behind and can_move(self._limit, partition)
+        # Only retention moves the earliest offset, which is a loss of its own.
+        is_earliest = partition in self._initial_offsets.at_start
+        return is_behind and not is_earliest and can_move(self._limit, partition)
 
     @property
     def _is_found_again(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
@@ -141,7 +142,7 @@ def verified_start(
     reset = PartitionOffsets(_not_held(offset_reader, options, given))
     for partition, earliest in reset.items():
         planner.report(data_loss.start_offset_reset(partition, given[partition], earliest))
-    return StreamStart(found.offsets.merge(reset), found.at_end)
+    return replace(found, offsets=found.offsets.merge(reset))
 
 
 def _not_held(

@@ -142,8 +142,9 @@ class KafkaOffsetReader:
         partitions = self.partitions()
         check_names(self._start, partitions, "start", StreamOffsetsMismatchError)
         offsets = self._of(self._start, partitions)
-        at_end = (partition for partition, offset in offsets.items() if offset == LATEST)
-        return StreamStart(self.resolve_open(offsets), frozenset(at_end))
+        at_end = frozenset(each for each, offset in offsets.items() if offset == LATEST)
+        at_start = frozenset(each for each, offset in offsets.items() if offset == EARLIEST)
+        return StreamStart(self.resolve_open(offsets), at_end, at_start)
 
     def start_of(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         """Return where a stream starts in those of ``partitions`` that the options still cover.
@@ -355,10 +356,11 @@ def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """Where a stream starts; ``at_end`` are the partitions that start at their latest offset."""
+    """Where a stream starts, and the partitions that start at their latest or earliest offset."""
 
     offsets: PartitionOffsets
     at_end: frozenset[TopicPartition] = frozenset()
+    at_start: frozenset[TopicPartition] = frozenset()
 
 
 @final
@@ -398,6 +400,11 @@ class InitialOffsets:
     def at_end(self) -> frozenset[TopicPartition]:
         """The partitions that this process has found to start at their latest offset."""
         return self._found.at_end if self._found else frozenset()
+
+    @property
+    def at_start(self) -> frozenset[TopicPartition]:
+        """The partitions that this process has found to start at their earliest offset."""
+        return self._found.at_start if self._found else frozenset()
 
     def get(self) -> PartitionOffsets:
         """Return the stored offsets, or else determine and store them.

@@ -181,6 +181,24 @@ def test_a_group_whose_offset_was_never_reached_has_not_moved(kit):
     assert loss.condition == "PARTITION_OFFSET_CHANGED"
 
 
+def test_a_group_without_offsets_has_not_moved_if_retention_passes_the_first_batch(kit):
+    options = {
+        "startingOffsets": "group",
+        "startingOffsetsGroupFallback": "earliest",
+        "kafka.group.id": "g",
+        "failOnDataLoss": "false",
+    }
+    kit.produce(5)
+    made = stream(kit, options)
+    end = made.latest_offset(made.initial_offset(), ReadAllAvailable())
+    kit.produce(5)
+    kit.cluster.delete_records({tp(0): 6})
+    restarted = stream(kit, options)
+    restarted.plan_input_partitions(restarted.initial_offset(), end)
+    [(loss,)] = kit.events.named("data_lost")
+    assert loss.condition == "PARTITION_OFFSET_CHANGED"
+
+
 TIMES: Final = [
     {"startingTimestamp": "1000"},
     {"startingOffsetsByTimestamp": '{"t":{"0":1000,"1":1000}}'},
