@@ -62,7 +62,7 @@ def test_offsets_that_no_delivery_reported_are_read_from_the_log(producer, monke
         producer._delivered(None, _Message(number, offset))
     asked = _read_logs(monkeypatch, (5, 2), (7, 3))
     with producer.paused():
-        assert asked == [{PARTITION: 2}]
+        assert asked == [{PARTITION: (2, None)}]
     offsets, numbers = producer.delivered(PARTITION)
     assert (offsets.tolist(), numbers.tolist()) == ([0, 1, 2, 3], [1, 3, 5, 7])
     assert _places(producer, 5, 6) == ([PARTITION, -1], [2, -1])
@@ -79,7 +79,19 @@ def test_only_numbers_that_the_log_lacks_are_compacted(producer, monkeypatch):
         assert producer.compacted(missing).tolist() == [1, 9]
     # What is written afterwards is not compacted.
     assert producer.compacted(missing).tolist() == [1]
-    assert asked == [{PARTITION: 0}] * 2
+    assert asked[0] == {PARTITION: (0, 5)}
+
+
+def test_a_number_stays_removed_that_another_replica_still_has(producer, monkeypatch):
+    for number in (1, 3, 5, 7):
+        producer._delivered(None, _Message(number, number // 2))
+    producer.count = 8
+    missing = np.array([1, 5])
+    _read_logs(monkeypatch, (3, 1), (5, 2), (7, 3))
+    with producer.compacting():
+        pass
+    _read_logs(monkeypatch, (1, 0), (3, 1), (5, 2), (7, 3))
+    assert producer.compacted(missing).tolist() == [1]
 
 
 def test_a_beginning_never_goes_back(producer):

@@ -101,6 +101,8 @@ class NumberProducer:
         """The number, partition and offset of each record; -1 is an unknown offset."""
         self._superseded = array("q")
         """The numbers that another one with the same key follows."""
+        self._removed = np.array([], np.int64)
+        """The numbers that a log had no longer."""
         self._is_paused = threading.Lock()
         self._compacted = 0
         self._shape = RecordShape()
@@ -142,12 +144,16 @@ class NumberProducer:
 
     @contextmanager
     def compacting(self) -> Iterator[None]:
-        """Take it that the topic is compacted in the block."""
+        """Take it that the topic is compacted in the block.
+
+        Each broker compacts by itself: what is gone from the present leaders is noted at the end.
+        """
         before, self._compacted = self._compacted, _ALL
         try:
             yield
         finally:
             self._compacted = max(before, self.count)
+            self._note_removed(np.array(self._superseded[:], np.int64))
 
     def ends(self) -> dict[int, int]:
         _, partitions, offsets = self._columns()
@@ -170,16 +176,27 @@ class NumberProducer:
     def compacted(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of some numbers that compaction has removed.
 
-        A later number has the key of each, and the log no longer has it.
+        A later number has the key of each, and the log no longer has it, or had not.
         """
         superseded = np.array(self._superseded[:], np.int64)
         gone = np.intersect1d(numbers, superseded[superseded < self._compacted])
-        if not len(gone):
-            return gone
-        partitions, offsets = self.places(gone)
-        gone, partitions, offsets = (each[offsets >= 0] for each in (gone, partitions, offsets))
-        starts = {int(one): int(offsets[partitions == one].min()) for one in set(partitions)}
-        return np.setdiff1d(gone, read_log(self._servers, self._topic, starts)[0])
+        self._note_removed(np.setdiff1d(gone, self._removed))
+        return np.intersect1d(gone, self._removed)
+
+    def _note_removed(self, numbers: NDArray[np.int64]) -> None:
+        """Look in the log which of some numbers are gone."""
+        if not len(numbers):
+            return
+        partitions, offsets = self.places(numbers)
+        numbers, partitions, offsets = (
+            each[offsets >= 0] for each in (numbers, partitions, offsets)
+        )
+        ranges: dict[int, tuple[int, int | None]] = {}
+        for one in np.unique(partitions):
+            of_partition = offsets[partitions == one]
+            ranges[int(one)] = int(of_partition.min()), int(of_partition.max()) + 1
+        held = read_log(self._servers, self._topic, ranges)[0]
+        self._removed = np.union1d(self._removed, np.setdiff1d(numbers, held))
 
     def spread_over(self, partitions: int) -> None:
         """Write to so many partitions from now on, which exist."""
@@ -257,12 +274,12 @@ class NumberProducer:
         is_unknown = offsets == _UNKNOWN
         if not is_unknown.any():
             return
-        starts = {}
+        ranges: dict[int, tuple[int, int | None]] = {}
         for one in np.unique(partitions[is_unknown]):
             first = numbers[is_unknown & (partitions == one)].min()
             before = (partitions == one) & (numbers < first)
-            starts[int(one)] = int(offsets[before].max(initial=_UNKNOWN)) + 1
-        found = read_log(self._servers, self._topic, starts)
+            ranges[int(one)] = int(offsets[before].max(initial=_UNKNOWN)) + 1, None
+        found = read_log(self._servers, self._topic, ranges)
         of_number = dict(zip(found[0].tolist(), found[2].tolist(), strict=True))
         for place in np.flatnonzero(is_unknown).tolist():
             self._written[3 * place + 2] = of_number.get(int(numbers[place]), _UNKNOWN)
@@ -460,10 +477,13 @@ class NumberReader:
             self._excused = np.concatenate([self._excused, np.zeros(more, np.bool_)])
 
 
-def read_log(servers: str, topic: str, starts: Mapping[int, int]) -> NDArray[np.int64]:
+def read_log(
+    servers: str, topic: str, ranges: Mapping[int, tuple[int, int | None]]
+) -> NDArray[np.int64]:
     """Return the number, partition and offset of each record of a topic, as three rows.
 
-    A plain consumer reads each partition from an offset, or its first record, to its present end.
+    A plain consumer reads each partition from an offset, or its first record, to another one, or
+    its present end. It is told of an end only where nothing is written meanwhile.
     """
     consumer = confluent_kafka.Consumer(
         {
@@ -475,12 +495,18 @@ def read_log(servers: str, topic: str, starts: Mapping[int, int]) -> NDArray[np.
             "log_level": 0,
         }
     )
-    deadline, left, found = time.monotonic() + _LOG_S, set(starts), array("q")
+    deadline, found = time.monotonic() + _LOG_S, array("q")
     try:
-        consumer.assign([TopicPartition(topic, *start) for start in starts.items()])
+        left = {
+            one: consumer.get_watermark_offsets(TopicPartition(topic, one), _LOG_S)[1]
+            if end is None
+            else end
+            for one, (_, end) in ranges.items()
+        }
+        consumer.assign([TopicPartition(topic, one, start) for one, (start, _) in ranges.items()])
         while left:
             if time.monotonic() > deadline:
-                raise SoakError(f"{topic} was not read to the ends of partitions {sorted(left)}")
+                raise SoakError(f"{topic} was not read to {left}")
             for message in consumer.consume(_AT_ONCE, _AGAIN_S):
                 error, value = message.error(), message.value()
                 partition, offset = message.partition(), message.offset()
@@ -488,8 +514,9 @@ def read_log(servers: str, topic: str, starts: Mapping[int, int]) -> NDArray[np.
                     continue
                 if error is None and value is not None:
                     found.extend((int(value[:DIGITS]), partition, offset))
-                elif error and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                    left.discard(partition)
+                is_end = error and error.code() == confluent_kafka.KafkaError._PARTITION_EOF
+                if is_end or offset + 1 >= left.get(partition, offset + 2):
+                    left.pop(partition, None)
     finally:
         consumer.close()
     return np.array(found, np.int64).reshape(-1, 3).T
