@@ -191,7 +191,7 @@ def _are_in_sync(arena: Arena) -> list[bool]:
     return [NEAR in partition.isr_nodes for partition in topic.partitions]
 
 
-@BROKER_FAULTS.add("certificates rotated")
+@BROKER_FAULTS.add("certificates rotated", begins_first=True)
 def rotate_certificates(arena: Arena) -> Iterator[None]:
     """Each broker gets a new key, one after another, and loads it while it runs."""
     number = arena.chance.randrange(1 << 32)
@@ -205,7 +205,7 @@ def rotate_certificates(arena: Arena) -> Iterator[None]:
     yield
 
 
-@BROKER_FAULTS.add("password rotated", "KAFKA_AUTHENTICATION_FAILED")
+@BROKER_FAULTS.add("password rotated", "KAFKA_AUTHENTICATION_FAILED", begins_first=True)
 def rotate_password(arena: Arena) -> Iterator[None]:
     """The user's password changes, which the queries do not know, and later changes back."""
     arena.proxied.set_password(f"other than {arena.chance.random()}")
