@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -114,10 +115,11 @@ def fill_broker_disk(arena: Arena) -> Iterator[None]:
     data.rename(large)
     data.mkdir()
     try:
-        with mounted_at(data, _DISK_MB) as disk:
+        megabytes = _DISK_MB + _used_mb(large)
+        with mounted_at(data, megabytes) as disk:
             _copy(large, data)
             cluster.start_broker(broker)
-            arena.note(f"broker {broker} is on a disk of {_DISK_MB} MB")
+            arena.note(f"broker {broker} is on a disk of {megabytes} MB")
             process = cluster._process(broker)
             disk.fill(arena.chance.randint(0, 4))
             arena.note("the disk is full")
@@ -187,6 +189,12 @@ def upgrade(arena: Arena) -> Iterator[None]:
     yield
     cluster.upgrade_features()
     arena.note("features upgraded")
+
+
+def _used_mb(directory: Path) -> int:
+    """Return how much room the files of a directory take, without their holes."""
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return sum(512 * path.stat().st_blocks for path in files) >> 20
 
 
 def _copy(source: object, target: object) -> None:
