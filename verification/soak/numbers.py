@@ -28,6 +28,7 @@ TICK_S: Final = 0.1
 _FLUSH_S: Final = bound_s(120)
 _NEW_PARTITION_S: Final = bound_s(30)
 _AGAIN_S: Final = 0.2
+_MAX_PAUSE_S: Final = 10.0
 _AT_ONCE: Final = 10_000
 _NEWEST: Final = 100_000
 _LOG_S: Final = 120.0
@@ -401,15 +402,22 @@ class NumberReader:
         """
         if not count:
             raise SoakError(f"{self._topic}: there is no number to look for")
+        ask_at = time.monotonic()
+        pause_s = _AGAIN_S
         while len(missing := self._missing(count)):
             before = self.records
             meanwhile()
             self.read()
             if self.records > before:
+                ask_at, pause_s = time.monotonic() + _AGAIN_S, _AGAIN_S
+            if time.monotonic() < min(ask_at, deadline):
                 continue
             for reason, numbers in excuses(missing).items():
                 self._excused[numbers] = True
                 self.excuses[reason] += len(numbers)
+            # To look for excuses may take long, and the processor from the queries.
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+            ask_at = time.monotonic() + pause_s
             if len(missing := self._missing(count)) and time.monotonic() > deadline:
                 raise MissingError(self._topic, missing, count)
 
