@@ -250,7 +250,7 @@ class Oracle:
 
 
 def _rows(records: pa.RecordBatch) -> Iterable[tuple[int, int, bytes]]:
-    times: list[Any] = records.column("timestamp").cast(pa.int64()).to_pylist()
+    times: list[Any] = records.column("timestamp").view(pa.int64()).to_pylist()
     offsets: list[Any] = records.column("offset").to_pylist()
     values: list[Any] = records.column("value").to_pylist()
     in_ms = [time // _US if time >= 0 else -1 for time in times]
