@@ -172,7 +172,8 @@ class Oracle:
     def _check_fence(self, name: str, begun_by: str, by: str) -> None:
         """Check that no late micro-batch driver fences a task of a later query that it can see.
 
-        A continuous driver cannot see another one in the same planned batch.
+        A continuous driver cannot see another one in the same planned batch. Once a still later
+        query has planned a micro-batch, any driver of micro-batches may fence the task.
         """
         is_continuous = f"-{SOURCE}-" in name
         is_driver = by.startswith(("plan", "commit", "abort")) and "(late)" not in by
@@ -184,6 +185,8 @@ class Oracle:
             return
         if self._world.planned_ms.get(by.split(" ")[1], 0) > at_ms:
             return  # it was suspended before it looked for its batch
+        if any(int(key.split(".")[0]) > int(number) for key in self._world.planned_ms):
+            return
         looked_ms = self._world.looked_ms.get(by, self._world.scheduler.now_ms)
         if at_ms + self._world.settings.marker_ms < looked_ms:
             self._violate("a late driver fences a task", f"{by} fences {begun_by}, {name}")
