@@ -49,6 +49,8 @@ RETRIABLE_ERRORS: Final = (
 )
 """Lost connections, changes of leaders, and other errors that may pass."""
 
+_TIMED_OUT: Final = (kafka_errors.KafkaTimeoutError, BrokerUnreachableError)
+
 _PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
     kafka_errors.DuplicateSequenceNumberError: ProduceError.DUPLICATE_SEQUENCE,
     kafka_errors.MessageSizeTooLargeError: ProduceError.MESSAGE_TOO_LARGE,
@@ -226,7 +228,7 @@ class ErrorMapper:
                     return call()
                 except RETRIABLE_ERRORS as error:
                     # An attempt that the deadline cuts short tells less than the one before.
-                    if told is None or not isinstance(error, kafka_errors.KafkaTimeoutError):
+                    if told is None or not isinstance(error, _TIMED_OUT):
                         told = error
                 if deadline.remaining < pause_s:
                     raise told

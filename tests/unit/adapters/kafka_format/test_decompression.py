@@ -168,14 +168,18 @@ def test_what_is_cut_off_fails_or_is_a_part(batch, room, data):
 
 @given(written(), rooms, st.data())
 def test_changed_bytes_fail_in_a_known_way_or_are_read(batch, room, data):
-    """No byte outside of the memory is touched, and the next batch is read."""
+    """No byte outside of the memory is touched, and the next batch is read.
+
+    What ends inside a frame is a part, which is shorter where there is less memory.
+    """
     codec, plain, compressed = batch
     changed = bytearray(compressed)
     for place in data.draw(st.lists(st.integers(0, len(changed) - 1), max_size=3)):
         changed[place] = data.draw(st.integers(0, 255))
     decompressor = Decompressor()
     outcomes = [outcome(decompressor, codec, bytes(changed), size) for size in (room, 3)]
-    assert outcomes[0] == outcomes[1]
+    short, long = sorted(outcomes, key=lambda each: len(each or b""))
+    assert short == long or (short is not None and long is not None and long.startswith(short))
     assert read(decompressor, codec, compressed, room) == plain
 
 

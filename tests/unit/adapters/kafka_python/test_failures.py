@@ -1,10 +1,12 @@
 """kafka-python's errors as the producer's rules class them, and calls that are repeated."""
 
+from unittest.mock import Mock
+
 import pytest
 from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of, reason_of
-from pyspark_kafka.domain.errors import LeaderUnavailableError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, LeaderUnavailableError
 from pyspark_kafka.domain.writing.batch import Failure, ProduceError
 
 
@@ -76,3 +78,13 @@ def test_a_call_is_repeated_while_its_errors_may_pass():
     errors[:] = [kafka_errors.CoordinatorNotAvailableError(), ConnectionResetError()]
     with pytest.raises(ConnectionResetError):
         ErrorMapper("broker:9092", 1).retry(call, 60)
+
+
+@pytest.mark.parametrize(
+    "cut_short", [BrokerUnreachableError("broker:9092", 1), kafka_errors.KafkaTimeoutError()]
+)
+def test_a_call_that_is_cut_short_hides_no_earlier_reason(cut_short):
+    call = Mock(side_effect=[kafka_errors.CorrelationIdError("it lies"), *[cut_short] * 1_000])
+    with pytest.raises(kafka_errors.CorrelationIdError, match="it lies"):
+        ErrorMapper("broker:9092", 50).retry(call, 0.01)
+    assert call.call_count > 1
