@@ -79,7 +79,7 @@ def test_only_numbers_that_the_log_lacks_are_compacted(producer, monkeypatch):
         assert producer.compacted(missing).tolist() == [1, 9]
     # What is written afterwards is not compacted.
     assert producer.compacted(missing).tolist() == [1]
-    assert asked[0] == {PARTITION: (0, 5)}
+    assert asked == [{PARTITION: (0, 5)}, {PARTITION: (0, 5)}, {PARTITION: (2, 3)}]
 
 
 def test_a_number_stays_removed_that_another_replica_still_has(producer, monkeypatch):

@@ -103,7 +103,7 @@ class NumberProducer:
         self._superseded = array("q")
         """The numbers that another one with the same key follows."""
         self._removed = np.array([], np.int64)
-        """The numbers that a log had no longer."""
+        """The numbers that were once missing from the log."""
         self._is_paused = threading.Lock()
         self._compacted = 0
         self._shape = RecordShape()
@@ -177,7 +177,7 @@ class NumberProducer:
     def compacted(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of some numbers that compaction has removed.
 
-        A later number has the key of each, and the log no longer has it, or had not.
+        A later number has the key of each, and the log lacks it, or once lacked it.
         """
         superseded = np.array(self._superseded[:], np.int64)
         gone = np.intersect1d(numbers, superseded[superseded < self._compacted])
@@ -415,7 +415,7 @@ class NumberReader:
             for reason, numbers in excuses(missing).items():
                 self._excused[numbers] = True
                 self.excuses[reason] += len(numbers)
-            # To look for excuses may take long, and the processor from the queries.
+            # Looking for excuses takes time, and processor time from the queries.
             pause_s = min(2 * pause_s, _MAX_PAUSE_S)
             ask_at = time.monotonic() + pause_s
             if len(missing := self._missing(count)) and time.monotonic() > deadline:
@@ -491,7 +491,7 @@ def read_log(
     """Return the number, partition and offset of each record of a topic, as three rows.
 
     A plain consumer reads each partition from an offset, or its first record, to another one, or
-    its present end. It is told of an end only where nothing is written meanwhile.
+    its present end. librdkafka signals an end only while nothing is written.
     """
     consumer = confluent_kafka.Consumer(
         {

@@ -96,11 +96,11 @@ class Trouble:
         addresses.discard((member.host, member.port))
         knows_another = any((node.host, node.port) in addresses for node in member.view.nodes)
         is_needed = any(each.last_leader == member.number for each in partitions)
-        is_known = len(cluster.members) > 2 or all(
+        has_witnesses = len(cluster.members) > 2 or all(
             cluster.topics[name][0].topic_id == topic_id
             for name, topic_id in member.view.ids.items()
         )
-        return member in self._zombies and knows_another and is_known and not is_needed
+        return member in self._zombies and knows_another and has_witnesses and not is_needed
 
     def _end_writing(self) -> None:
         world = self._world

@@ -221,17 +221,17 @@ class ErrorMapper:
 
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
         """Return what a call returns, repeated while its errors may pass and the time is not up."""
-        told: Exception | None = None
+        reason: Exception | None = None
         with self.one_deadline() as deadline:
             while True:
                 try:
                     return call()
                 except RETRIABLE_ERRORS as error:
-                    # An attempt that the deadline cuts short tells less than the one before.
-                    if told is None or not isinstance(error, _TIMED_OUT):
-                        told = error
+                    # An attempt that the deadline cuts short says less than the one before.
+                    if reason is None or not isinstance(error, _TIMED_OUT):
+                        reason = error
                 if deadline.remaining < pause_s:
-                    raise told
+                    raise reason
                 time.sleep(pause_s)
 
 

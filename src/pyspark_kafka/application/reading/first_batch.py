@@ -190,7 +190,7 @@ class FirstBatch:
         """Return whether the options no longer lead to where the batch started, but behind it."""
         offset = begin.get(partition)
         is_behind = self._refusal is not None if offset is None else offset > until
-        # Only retention moves the earliest offset, which is a loss of its own.
+        # Only retention moves the earliest offset, and the planner reports that loss.
         is_earliest = partition in self._initial_offsets.at_start
         return is_behind and not is_earliest and can_move(self._limit, partition)
 

@@ -170,7 +170,7 @@ def test_what_is_cut_off_fails_or_is_a_part(batch, room, data):
 def test_changed_bytes_fail_in_a_known_way_or_are_read(batch, room, data):
     """No byte outside of the memory is touched, and the next batch is read.
 
-    What ends inside a frame is a part, which is shorter where there is less memory.
+    What ends inside a frame of zstd is a part, which is shorter where there is less memory.
     """
     codec, plain, compressed = batch
     changed = bytearray(compressed)
@@ -179,7 +179,8 @@ def test_changed_bytes_fail_in_a_known_way_or_are_read(batch, room, data):
     decompressor = Decompressor()
     outcomes = [outcome(decompressor, codec, bytes(changed), size) for size in (room, 3)]
     short, long = sorted(outcomes, key=lambda each: len(each or b""))
-    assert short == long or (short is not None and long is not None and long.startswith(short))
+    is_part = codec == ZSTD and short is not None and long is not None and long.startswith(short)
+    assert short == long or is_part
     assert read(decompressor, codec, compressed, room) == plain
 
 
