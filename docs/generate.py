@@ -20,6 +20,7 @@ from pyspark_kafka.domain.options.option import REGISTRY_PREFIX, Option, QueryKi
 from pyspark_kafka.domain.options.settings_table import (
     API_TIMEOUT_MS,
     DEFAULT_API_TIMEOUT_MS,
+    KAFKA_PYTHON_IGNORED,
     KAFKA_PYTHON_NAMES,
     SETTINGS,
     Ignored,
@@ -148,6 +149,8 @@ OWN: Final = """
 
 Besides Java's settings, queries may set these of the client `kafka-python`, also with `_` for `.`:
 {kafka_python}.
+It accepts these without effect:
+{ignored}.
 
 Queries may set these of the client `confluent`:
 {librdkafka}.
@@ -224,7 +227,8 @@ def options_page() -> str:
         + "".join(_restricted(setting) for setting in RESTRICTED)
         + OWN.format(
             options=AllowList.OPTIONS.variable,
-            kafka_python=_listed(KAFKA_PYTHON_SETTINGS | KAFKA_PYTHON_NAMES.keys()),
+            kafka_python=_listed(KAFKA_PYTHON_SETTINGS.keys() | KAFKA_PYTHON_NAMES.keys()),
+            ignored=_listed(KAFKA_PYTHON_IGNORED),
             librdkafka=_listed(OWN_SETTINGS["confluent"]),
         )
         + OPERATORS

@@ -16,7 +16,10 @@ from ...domain.options.option import PREFIX, boolean
 from ...domain.options.settings_table import (
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
+    GROUP_ID,
+    ISOLATION_LEVEL,
     KAFKA_PYTHON,
+    KAFKA_PYTHON_IGNORED,
     SETTINGS,
     Ignored,
     Number,
@@ -27,7 +30,7 @@ from ..security.clear_text import warn_about_clear_text
 from ..security.tls_context import PEM_SETTINGS, CurrentContext, pem_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ...domain.options.client_settings import JavaSettings
     from .failures import ErrorMapper
@@ -44,25 +47,19 @@ TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
 
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
-_PROXIES: Final = ("proxy.url", "socks5.proxy")
 _PROXY_SCHEMES: Final = ("http", "socks5", "socks5h")
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "api_version": None,
-    "bootstrap_timeout_ms": 30_000,
     "check_crcs": True,
     "client_dns_lookup": "use_all_dns_ips",
     "client_id": "pyspark-kafka",
     "client_rack": "",
     "connections_max_idle_ms": 540_000,
-    "enable_incremental_fetch_sessions": True,
     "fetch_max_bytes": 50 * 1024 * 1024,
     "fetch_max_wait_ms": 500,
     "fetch_min_bytes": 1,
-    "group_id": None,
-    "isolation_level": "read_uncommitted",
     "login": None,
-    "max_in_flight_requests_per_connection": 5,
     "max_partition_fetch_bytes": 1024 * 1024,
     "metadata_max_age_ms": 300_000,
     "proxy_url": None,
@@ -83,23 +80,10 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 }
 """Java's names, with underscores, and defaults; and those of kafka-python's own settings."""
 
-OWN_SETTINGS: Final = frozenset(
-    {
-        "bootstrap.timeout.ms",
-        "check.crcs",
-        "enable.incremental.fetch.sessions",
-        "max.in.flight.requests.per.connection",
-        "proxy.url",
-        "receive.message.max.bytes",
-        "sasl.kerberos.domain.name",
-        "socks5.proxy",
-    }
+_APPLIED: Final = frozenset(
+    {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, *BUFFERS, *PEM_SETTINGS}
 )
-"""kafka-python's own settings that a query may set, with dots for underscores.
-
-Left out are the ones that kafka-python expects as objects, the ones of consumer groups and
-deserializers, which are not used, and the ones of its metrics, which are not collected.
-"""
+"""Settings that this library applies itself."""
 
 
 def client_settings(
@@ -112,11 +96,19 @@ def client_settings(
     :raises OptionsError: as ``check_settings``.
     :raises MissingDependencyError: as ``check_settings``.
     """
+    from .failures import ErrorMapper
+
     config = check_settings(java)
     complete = {**DEFAULTS, **defaults, **config, **_socket_options(java.others)}
     wait, request = complete["fetch_max_wait_ms"], complete["request_timeout_ms"]
     # A broker that waits longer for records would seem not to answer.
-    return {**complete, "fetch_max_wait_ms": min(wait, request - 1)}, _error_mapper(java)
+    complete["fetch_max_wait_ms"] = min(wait, request - 1)
+    login = java.login
+    user = (login.username or login.principal) if login else ""
+    mechanism = login.mechanism if login else ""
+    return complete, ErrorMapper(
+        java.bootstrap_servers, java.timeout_ms, mechanism, user, java.principal
+    )
 
 
 def check_settings(java: JavaSettings) -> dict[str, Any]:
@@ -127,9 +119,7 @@ def check_settings(java: JavaSettings) -> dict[str, Any]:
     """
     problems = list(java.problems)
     config: dict[str, Any] = {}
-    # This library applies these settings itself.
-    applied = {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, *PEM_SETTINGS}
-    for name in sorted(java.others.keys() - applied):
+    for name in sorted(java.others.keys() - _APPLIED - KAFKA_PYTHON_IGNORED):
         try:
             config |= _translate(name, java.others)
         except ValueError as error:
@@ -145,23 +135,8 @@ def check_settings(java: JavaSettings) -> dict[str, Any]:
     return config
 
 
-def _error_mapper(java: JavaSettings) -> ErrorMapper:
-    from .failures import ErrorMapper
-
-    login = java.login
-    return ErrorMapper(
-        java.bootstrap_servers,
-        java.timeout_ms,
-        login.mechanism if login else "",
-        (login.username or login.principal) if login else "",
-        java.principal,
-    )
-
-
 def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     text = settings[name]
-    if name in BUFFERS:
-        return {}
     known = name.replace(".", "_")
     match TRANSLATIONS.get(name):
         case Ignored():
@@ -174,7 +149,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
         if name in OWN_SETTINGS:
-            return {known: _proxy(text) if name in _PROXIES else _value(text, DEFAULTS[known])}
+            return {known: OWN_SETTINGS[name](text)}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error
     raise ValueError(not_known(name, KAFKA_PYTHON))
@@ -195,14 +170,18 @@ def _proxy(url: str) -> str:
     return url
 
 
-def _value(text: str, default: object) -> object:
-    if isinstance(default, bool):
-        return boolean(text)
-    if isinstance(default, str):
-        return text
-    if isinstance(default, int) or text.isdecimal():
-        return int(text)
-    return text
+OWN_SETTINGS: Final[Mapping[str, Callable[[str], object]]] = {
+    "check.crcs": boolean,
+    "proxy.url": _proxy,
+    "receive.message.max.bytes": int,
+    "sasl.kerberos.domain.name": str,
+    "socks5.proxy": _proxy,
+}
+"""kafka-python's own settings that a query may set, with dots for underscores.
+
+Left out are the ones that kafka-python expects as objects, the ones of consumer groups and
+deserializers, which are not used, and the ones of its metrics, which are not collected.
+"""
 
 
 def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:

@@ -521,4 +521,16 @@ details.
     ),
 )
 
+KAFKA_PYTHON_IGNORED: Final = frozenset(
+    {
+        "bootstrap.timeout.ms",
+        "enable.incremental.fetch.sessions",
+        "max.in.flight.requests.per.connection",
+    }
+)
+"""Settings of kafka-python that are accepted without effect: this library connects and fetches.
+
+A write reads the last one as a setting of its producer.
+"""
+
 BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

@@ -13,7 +13,7 @@ from pyspark_kafka.adapters.kafka_python.sasl import MECHANISMS
 from pyspark_kafka.adapters.kafka_python.settings import DEFAULTS, OWN_SETTINGS, TRANSLATIONS
 from pyspark_kafka.adapters.security.providers import token_provider
 from pyspark_kafka.domain.errors import MissingDependencyError
-from pyspark_kafka.domain.options.settings_table import Ignored
+from pyspark_kafka.domain.options.settings_table import KAFKA_PYTHON_IGNORED, Ignored
 from pyspark_kafka.ports.security.token_provider import Token
 
 from ..client_settings import KERBEROS, SERVERS, problems_of, ssl_settings, translations
@@ -79,7 +79,11 @@ def test_left_to_the_system():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)]
+    "name",
+    [
+        *(name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)),
+        *sorted(KAFKA_PYTHON_IGNORED),
+    ],
 )
 def test_a_setting_that_kafka_python_has_no_equivalent_of_is_accepted_and_left_out(name):
     assert client_config(SERVERS | {name: _plausible(name)}) == client_config(SERVERS)
