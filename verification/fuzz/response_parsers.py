@@ -170,9 +170,6 @@ class Answering:
     def refresh(self) -> None:
         """Do nothing."""
 
-    def learn(self, view: ClusterView) -> None:
-        self.view = view
-
     def ask_any(
         self, request: Any, check: Callable[[Any], object] = lambda _: None
     ) -> tuple[tuple[str, int], Any]:
@@ -260,7 +257,10 @@ def _fetch_offsets(
     fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
     fetcher._errors = fetcher._groups._errors = ERRORS
     fetcher._leaders[PARTITION.topic] = {PARTITION.partition: 0}
-    fetcher._metadata._requests = Answering(content, broker)  # type: ignore[assignment]
+    answering = Answering(content, broker)
+    fetcher._metadata.learn(answering.view)
+    fetcher._metadata.ask_any = answering.ask_any  # type: ignore[method-assign]
+    fetcher._metadata.send_all = answering.send_all  # type: ignore[method-assign]
     call(fetcher)
 
 

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import errors as kafka_errors
 
@@ -43,7 +43,6 @@ _CANONICAL: Final = "resolve_canonical_bootstrap_servers_only"
 _SECURITY_HINT: Final = "it may expect TLS or a login: set 'kafka.security.protocol'"
 
 
-@final
 class BrokerRequests:
     """Sends requests in the thread that calls; connects at first use."""
 
@@ -57,7 +56,13 @@ class BrokerRequests:
         self._timeout_ms: int = min(config["request_timeout_ms"], errors.timeout_ms)
         self._max_frame_bytes: int = config["receive_message_max_bytes"]
         self._max_idle_s: float = config["connections_max_idle_ms"] / 1_000
-        self._backoff = ReconnectBackoff(_backoff_settings(config), random.random)
+        backoff = BackoffSettings(
+            config["reconnect_backoff_ms"] / 1_000,
+            config["reconnect_backoff_max_ms"] / 1_000,
+            config["socket_connection_setup_timeout_ms"] / 1_000,
+            config["socket_connection_setup_timeout_max_ms"] / 1_000,
+        )
+        self._backoff = ReconnectBackoff(backoff, random.random)
         found = map(server_address, server_list(errors.bootstrap_servers))
         self._servers = [each for each in found if each is not None]
         self._has_names = config["client_dns_lookup"] != _CANONICAL
@@ -117,12 +122,12 @@ class BrokerRequests:
                 else:
                     return address, answer
 
-    def send(self, request: Any, node: int) -> Any:
-        """Return the response of a broker.
+    def send(self, request: Any, node: int | None = None) -> Any:
+        """Return the response of a broker, or of any.
 
         :raises KafkaError: if none comes in time, or the broker is not known.
         """
-        return self.send_all({node: request})[node]
+        return self.ask_any(request)[1] if node is None else self.send_all({node: request})[node]
 
     def send_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Return the responses of several brokers, which are asked at the same time.
@@ -332,17 +337,3 @@ def _unanswered(failures: Iterable[Exception]) -> kafka_errors.KafkaError:
             return failure
     text = "; ".join([reason_of(failure) for failure in failures][-MAX_NAMED:])
     return kafka_errors.KafkaTimeoutError(text)
-
-
-def _backoff_settings(config: Mapping[str, Any]) -> BackoffSettings:
-    return BackoffSettings(
-        *(
-            config[name] / 1_000
-            for name in (
-                "reconnect_backoff_ms",
-                "reconnect_backoff_max_ms",
-                "socket_connection_setup_timeout_ms",
-                "socket_connection_setup_timeout_max_ms",
-            )
-        )
-    )

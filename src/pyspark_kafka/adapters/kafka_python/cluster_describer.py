@@ -68,6 +68,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         with self._errors.mapped_errors(METADATA):
+            self._metadata.refresh()
             found = self._metadata.api_versions()
         return {int(key): (first, last) for key, (first, last) in found.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
@@ -18,15 +18,12 @@ from .failures import RefusedError, reason_of
 from .responses import check_topics, reading, require_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from uuid import UUID
 
     from ...domain.cluster.backoff import Address
     from ...domain.topic_partition import TopicPartition
-    from .connections import Opened
     from .failures import ErrorMapper
-
-T = TypeVar("T")
 
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
@@ -39,8 +36,8 @@ _IDS_VERSION: Final = 10
 
 
 @final
-class ClusterMetadata:
-    """Finds leaders and connects to them, in the thread that calls."""
+class ClusterMetadata(BrokerRequests):
+    """Finds leaders and sends requests to them, in the thread that calls."""
 
     def __init__(
         self, config: Mapping[str, Any], errors: ErrorMapper, *, for_writing: bool = False
@@ -49,8 +46,7 @@ class ClusterMetadata:
 
         A writer uses many topics at once, and the cluster may create those that are missing.
         """
-        self._errors = errors
-        self._requests = BrokerRequests(config, errors)
+        super().__init__(config, errors)
         # Reading must not create a deleted topic again.
         self._for_writing = for_writing
         self._topics: frozenset[str] = frozenset()
@@ -87,14 +83,14 @@ class ClusterMetadata:
         if not self.known_partition_count(topic):
             self.refresh()
         self.check_right(topic)
-        return len(self._view.topic(topic).partitions)
+        return len(self.view.topic(topic).partitions)
 
     def known_partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic by the last metadata.
 
         0 if they do not have it, or are too old.
         """
-        return 0 if self.is_outdated else len(self._view.topic(topic).partitions)
+        return 0 if self.is_outdated else len(self.view.topic(topic).partitions)
 
     def check_right(self, topic: str) -> None:
         """Check that the user may know a topic, by the last metadata.
@@ -102,7 +98,7 @@ class ClusterMetadata:
         :raises RefusedError: with the missing right; one to write includes that to describe.
         :raises InvalidTopicError: if no topic can have the name.
         """
-        error = kafka_errors.for_code(self._view.topic(topic).error_code)
+        error = kafka_errors.for_code(self.view.topic(topic).error_code)
         if error is kafka_errors.TopicAuthorizationFailedError:
             operation = Operation.WRITE if self._for_writing else Operation.DESCRIBE
             rights = [topic_right(operation, topic)]
@@ -115,13 +111,14 @@ class ClusterMetadata:
         """The topics in use."""
         return self._topics
 
-    def refresh(self) -> None:
-        """Request the metadata of the topics in use.
+    def refresh(self, topics: Iterable[str] = ()) -> None:
+        """Request the metadata of these topics and of those in use.
 
         :raises KafkaError: if no broker answers in time.
         """
+        self.add_topics(topics)
         if self._age.asks(time.monotonic()):
-            self._requests.ask_last(self._asked)
+            self.ask_last(self._asked)
         self._request(sorted(self._topics))
         self._age.received(time.monotonic())
 
@@ -149,12 +146,12 @@ class ClusterMetadata:
 
         def check(answer: Any) -> None:
             with reading():
-                self._requests.learn(view_of(answer, self._view))
+                self.learn(view_of(answer, self.view))
 
         try:
-            self._asked, answer = self._requests.ask_any(request, check)
+            self._asked, answer = self.ask_any(request, check)
         except (kafka_errors.KafkaProtocolError, kafka_errors.IncompatibleBrokerVersion) as error:
-            if self._view.brokers:
+            if self.view.brokers:
                 raise
             # Nothing that listens there is a broker.
             raise kafka_errors.KafkaConnectionError(reason_of(error)) from error
@@ -164,7 +161,7 @@ class ClusterMetadata:
     @property
     def source(self) -> int | None:
         """The broker that the last metadata are of; ``None`` if that is not known."""
-        return None if self._asked is None else self._view.node_at(self._asked)
+        return None if self._asked is None else self.view.node_at(self._asked)
 
     @property
     def is_outdated(self) -> bool:
@@ -173,81 +170,46 @@ class ClusterMetadata:
 
     def known_leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id by the last metadata; ``None`` without one."""
-        return self._view.leadership(partition).node
+        return self.view.leadership(partition).node
 
     def rack(self, node: int) -> str:
         """Return the rack of a broker by the last metadata; ``""`` if they have none."""
-        found = self._view.brokers.get(node)
+        found = self.view.brokers.get(node)
         return "" if found is None else found.rack
 
     def is_leaderless(self, partition: TopicPartition) -> bool:
         """Return whether a partition exists and has no leader, by the last metadata."""
-        return self._view.has(partition) and self.known_leader(partition) is None
+        return self.view.has(partition) and self.known_leader(partition) is None
 
     def leader_epoch(self, partition: TopicPartition) -> int:
         """Return the leader's epoch by the last metadata, -1 if it is not known."""
-        return self._view.leadership(partition).epoch
+        return self.view.leadership(partition).epoch
 
     def topic_id(self, topic: str) -> UUID | None:
         """Return a topic's id by the last metadata.
 
         ``None`` if the topic does not exist, or the cluster is older than Kafka 2.8 (KIP-516).
         """
-        return self._view.topic(topic).topic_id
-
-    def refresh_topics(self, topics: Iterable[str]) -> None:
-        """Request the metadata of these topics and of those added before; as ``refresh`` does."""
-        self.add_topics(topics)
-        self.refresh()
+        return self.view.topic(topic).topic_id
 
     def ask_others_first(self, node: int) -> None:
         """Request metadata of other brokers than one that did not answer a fetch."""
-        self._requests.ask_last(self._view.address(node))
+        self.ask_last(self.view.address(node))
 
     def nodes(self) -> list[int]:
         """Return the node ids of all brokers; raises as ``refresh`` does."""
-        if not self._view.brokers:
+        if not self.view.brokers:
             self.refresh()
-        return list(self._view.brokers)
-
-    def send(self, request: Any, node: int | None = None) -> Any:
-        """Send a request to a broker, or to any, and return its response.
-
-        :raises KafkaError: if none comes in time.
-        """
-        if node is None:
-            return self._requests.ask_any(request)[1]
-        return self._requests.send(request, node)
-
-    def send_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Send requests to several brokers at the same time, and return their responses."""
-        return self._requests.send_all(requests)
-
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """Return the versions of requests that a broker supports; raises as ``refresh``."""
-        self.refresh()
-        return self._requests.api_versions()
+        return list(self.view.brokers)
 
     def brokers(self) -> list[Broker]:
         """Return all brokers; raises as ``refresh``."""
         self.refresh()
-        return sorted(self._view.brokers.values())
+        return sorted(self.view.brokers.values())
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""
         self._age.invalidate(partition)
-
-    def connect(self, node: int, make: Callable[[Opened], T], *, waits: bool = True) -> T:
-        """Return a new connection to a broker, as ``BrokerRequests.connect``."""
-        return self._requests.connect(node, make, waits=waits)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._requests.close()
-
-    @property
-    def _view(self) -> ClusterView:
-        return self._requests.view
 
     def _use(self, topic: str) -> None:
         if topic not in self._topics:

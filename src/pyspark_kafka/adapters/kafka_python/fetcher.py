@@ -548,7 +548,7 @@ class Fetcher:
         """Request metadata unless a task of a batch knows all leaders already."""
         metadata = self._brokers.metadata
         if self._is_continuous or metadata.is_outdated:
-            metadata.refresh_topics({partition.topic for partition in self._cursors})
+            metadata.refresh({partition.topic for partition in self._cursors})
             return
         for cursor in due:
             if self._near.of(cursor.partition) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
@@ -110,7 +109,8 @@ class BatchPartitioner:
     def _partition_counts(self, topics: Sequence[str], *, refresh: bool = False) -> list[int]:
         self._metadata.add_topics(topics)
         if refresh:
-            self._refresh(topics)
+            with self._errors.one_deadline(self._producer.max_block_ms / 1_000):
+                self._errors.retry(self._metadata.refresh, _TOPIC_PAUSE_S)
         known = (self._metadata.known_partition_count(topic) for topic in topics)
         return [
             count or self._partition_count(topic)
@@ -141,7 +141,3 @@ class BatchPartitioner:
         if found := deadline.poll(count, _TOPIC_PAUSE_S):
             return found
         raise UnknownTopicError([topic], "topic", self._errors.bootstrap_servers)
-
-    def _refresh(self, topics: Sequence[str]) -> None:
-        with self._errors.one_deadline(self._producer.max_block_ms / 1_000):
-            self._errors.retry(partial(self._metadata.refresh_topics, topics), _TOPIC_PAUSE_S)
