@@ -17,6 +17,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
+from ...domain.cluster.response_times import ResponseTimes
 from ...domain.options.option import INT32_MAX
 from ...ports.clock import Deadline
 from .responses import (
@@ -56,15 +57,8 @@ if TYPE_CHECKING:
 _DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 
 _HEAD_BYTES: Final = 4
-_GRACE_PART: Final = 0.1
-"""How much of a time-out there is at least to receive a response that has begun to come."""
-
-_AWAY_S: Final = 1.5
-"""A caller that waits looks more often (``MAX_WAIT_S``)."""
-
 _TLS_ALERT: Final = b"\x15\x03"
 """How a listener with TLS answers what is not TLS (RFC 8446, section 5.1)."""
-
 
 _ACTIONS: Final = {EVENT_READ: "answer", EVENT_WRITE: "take a request"}
 
@@ -129,25 +123,18 @@ class BrokerConnection:
         self._correlation_id = 0
         self._timeout_s = timeout_ms / 1_000
         self._max_frame_bytes = max_frame_bytes
-        self._sent: deque[float] = deque()
+        self._times = ResponseTimes(self._timeout_s)
         self._head = memoryview(bytearray(_HEAD_BYTES))
         self._frame: memoryview | None = None
         self._filled = 0
         self._has_answered = False
-        self._looked_at = -math.inf
-        self._grace_until = -math.inf
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether the broker is about to ask for authentication again."""
-        return time.monotonic() > self._expires_at
 
     @property
     def is_stale(self) -> bool:
         """Whether another connection is needed: brokers close those that are idle for minutes."""
-        if self.is_expired:
+        if time.monotonic() > self._expires_at:
             return True
-        if self._sent or isinstance(self._socket, ssl.SSLSocket):
+        if self._times.is_awaited or isinstance(self._socket, ssl.SSLSocket):
             # TLS may receive messages of its own.
             return False
         return is_ready(self._socket, EVENT_READ, 0)
@@ -158,20 +145,16 @@ class BrokerConnection:
 
         The caller may have had other things to do: what is there is received first.
         """
-        if not self._sent:
-            return False
-        self._look()
+        self._times.look(time.monotonic())
         if self.seconds_left:
             return False
         is_there = self.has_decrypted or is_ready(self._socket, EVENT_READ, 0)
-        return self._has_begun or not is_there
+        return self._times.has_begun or not is_there
 
     @property
     def seconds_left(self) -> float:
         """How long the response to the oldest request may still take, at least 0."""
-        if not self._sent:
-            return math.inf
-        return max(0.0, max(self._sent[0] + self._timeout_s, self._grace_until) - time.monotonic())
+        return self._times.seconds_left(time.monotonic())
 
     @property
     def has_decrypted(self) -> bool:
@@ -197,7 +180,7 @@ class BrokerConnection:
             except ssl.SSLWantReadError:
                 self._wait(EVENT_READ, deadline)
         if is_answered:
-            self._sent.append(time.monotonic())
+            self._times.sent(time.monotonic())
 
     def _receive_frame(
         self, allocate: Callable[[int], memoryview], deadline: Deadline
@@ -218,7 +201,7 @@ class BrokerConnection:
         :raises OSError: if the connection is lost.
         :raises KafkaError: if what comes is no frame, or too large; no memory is taken for it.
         """
-        self._look()
+        self._times.look(time.monotonic())
         if self._frame is None:
             if not self._fill(self._head):
                 return None
@@ -227,8 +210,7 @@ class BrokerConnection:
             return None
         frame, self._frame = self._frame, None
         self._has_answered = True
-        if self._sent:
-            self._sent.popleft()
+        self._times.complete()
         return frame
 
     def _announced(self) -> int:
@@ -245,20 +227,6 @@ class BrokerConnection:
     def _too_large(self, size: int) -> kafka_errors.KafkaError:
         return kafka_errors.InvalidReceiveError(f"{self.peer}: a frame of {size} bytes")
 
-    @property
-    def _has_begun(self) -> bool:
-        return bool(self._filled or self._frame is not None)
-
-    def _look(self) -> None:
-        """Note when the caller was away: what has begun to come may take some time from now on."""
-        now = time.monotonic()
-        if self._has_begun and now - self._looked_at > _AWAY_S:
-            self._grant_time()
-        self._looked_at = now
-
-    def _grant_time(self) -> None:
-        self._grace_until = time.monotonic() + _GRACE_PART * self._timeout_s
-
     def _fill(self, view: memoryview) -> bool:
         """Receive what is there, and return whether the view is full."""
         while self._filled < len(view):
@@ -273,8 +241,7 @@ class BrokerConnection:
                 raise self._closed() from error
             if not received:
                 raise self._closed()
-            if not self._has_begun:
-                self._grant_time()
+            self._times.begin(time.monotonic())
             self._filled += received
         self._filled = 0
         return True
@@ -313,11 +280,11 @@ class FetchConnection(BrokerConnection):
 
     def __init__(self, opened: Opened, settings: FetchSettings, timeout_ms: int) -> None:
         """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
-        self._version = opened.version(FetchRequest, MIN_FETCH_VERSION, MAX_FETCH_VERSION)
-        self._by_id_version = _by_id_version(opened)
+        newest = opened.version(FetchRequest, MIN_FETCH_VERSION, BY_ID_VERSION)
+        self._takes_ids = newest == BY_ID_VERSION
+        self._sent_version = self._version = min(newest, MAX_FETCH_VERSION)
         self._settings = settings
-        self._sent_version = self._version
-        self._topics: Mapping[UUID, str] = NO_TOPICS
+        self._topics: Mapping[UUID | None, str] = NO_TOPICS
         self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
         """The positions of the request in flight."""
 
@@ -327,11 +294,6 @@ class FetchConnection(BrokerConnection):
     def compares_epochs(self) -> bool:
         """Whether the broker compares the epoch of what was read with its log at each fetch."""
         return self._version >= DIVERGING_VERSION
-
-    @property
-    def takes_ids(self) -> bool:
-        """Whether the broker takes topic ids for names: Kafka 3.1 or newer."""
-        return self._by_id_version is not None
 
     @property
     def asks_by_id(self) -> bool:
@@ -348,15 +310,9 @@ class FetchConnection(BrokerConnection):
         :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
-        topics = {
-            position.topic_id: partition.topic
-            for partition, position in positions.items()
-            if position.topic_id is not None
-        }
-        has_ids = all(position.topic_id is not None for position in positions.values())
-        is_by_id = self.takes_ids and has_ids
+        self._topics = {each.topic_id: partition.topic for partition, each in positions.items()}
+        is_by_id = self._takes_ids and None not in self._topics
         self._sent_version = BY_ID_VERSION if is_by_id else self._version
-        self._topics = topics if is_by_id else NO_TOPICS
         request = self._settings.request(
             positions,
             version=self._sent_version,
@@ -389,13 +345,6 @@ class FetchConnection(BrokerConnection):
 
     def _too_large(self, size: int) -> kafka_errors.KafkaError:
         return FrameTooLargeError(self.peer, size, self._max_frame_bytes)
-
-
-def _by_id_version(opened: Opened) -> int | None:
-    try:
-        return opened.version(FetchRequest, BY_ID_VERSION, BY_ID_VERSION)
-    except kafka_errors.IncompatibleBrokerVersion:
-        return None
 
 
 @final

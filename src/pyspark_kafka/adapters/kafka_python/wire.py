@@ -84,7 +84,7 @@ _OLD_PARTITION: Final = struct.Struct(">ihqq")
 _ABORTED: Final = struct.Struct(">qq")
 _EPOCH: Final = struct.Struct(">iq")
 
-NO_TOPICS: Final[Mapping[UUID, str]] = MappingProxyType({})
+NO_TOPICS: Final[Mapping[UUID | None, str]] = MappingProxyType({})
 
 
 class FetchPosition(NamedTuple):
@@ -220,7 +220,7 @@ class FetchResponse:
         frame: memoryview,
         version: int,
         correlation_id: int,
-        topics: Mapping[UUID, str] = NO_TOPICS,
+        topics: Mapping[UUID | None, str] = NO_TOPICS,
     ) -> FetchResponse:
         """Read a response's frame, without its length; ``topics`` are the request's, by id.
 
@@ -240,7 +240,9 @@ class FetchResponse:
         return FetchedData(error, NO_REPLICA, (), memoryview(b""))
 
 
-def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) -> FetchResponse:
+def _response(
+    fields: _Fields, correlation_id: int, topics: Mapping[UUID | None, str]
+) -> FetchResponse:
     (answered,) = fields.unpack(_INT32)
     if answered != correlation_id:
         raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
@@ -253,7 +255,7 @@ def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) 
 
 
 def _partitions(
-    fields: _Fields, topics: Mapping[UUID, str], error_code: int
+    fields: _Fields, topics: Mapping[UUID | None, str], error_code: int
 ) -> Iterator[tuple[TopicPartition, FetchedData]]:
     head = _PARTITION if fields.version >= 5 else _OLD_PARTITION
     for _ in range(fields.count()):

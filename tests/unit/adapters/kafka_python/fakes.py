@@ -55,7 +55,7 @@ class FakeConnection:
     racks: list[bool] = field(default_factory=list)
     """Whether each request named the reader's rack."""
 
-    takes_ids = compares_epochs = True
+    compares_epochs = True
     is_overdue = is_stale = has_decrypted = False
     seconds_left = math.inf
 
