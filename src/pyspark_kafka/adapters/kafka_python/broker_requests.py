@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter, deque
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PROBE_S: Final = 2.0
-_MAX_UNANSWERED: Final = 3
-"""How often a listener may close a connection before its first answer. It may be starting; one that
-keeps closing them expects something else."""
-
 _CANONICAL: Final = "resolve_canonical_bootstrap_servers_only"
 _SECURITY_HINT: Final = "it may expect TLS or a login: set 'kafka.security.protocol'"
 
@@ -70,7 +66,6 @@ class BrokerRequests:
         self._connections: dict[Address, RequestConnection] = {}
         self._used_at: dict[Address, float] = {}
         self._has_answered = False
-        self._unanswered: Counter[Address] = Counter()
 
     def learn(self, view: ClusterView) -> None:
         """Use the brokers of new metadata from now on."""
@@ -181,28 +176,25 @@ class BrokerRequests:
     ) -> list[Any]:
         """Send one request to each of some brokers, and return the responses in this order."""
         # Brokers behind a proxy may have the same address.
-        left = Counter(address for address, _, _ in asked)
-        answers: dict[Address, deque[Any]] = {address: deque() for address in left}
+        left: dict[Address, deque[int]] = {}
+        answers: dict[int, Any] = {}
         try:
-            for address, node, request in asked:
+            for number, (address, node, request) in enumerate(asked):
+                left.setdefault(address, deque()).append(number)
                 self._connected(address, node, deadline).send(request)
-            while +left:
+            while left:
                 self._receive(left, answers, deadline)
         except Exception as error:
-            for address in +left:
+            for address in left:
                 self._backoff.failed(address, time.monotonic(), reason_of(error))
             raise
         finally:
-            for address in +left:
+            for address in left:
                 self._drop(address)
-        self._has_answered = True
-        for address in left:
-            self._used_at[address] = time.monotonic()
-            self._backoff.succeeded(address)
-        return [answers[address].popleft() for address, _, _ in asked]
+        return [answers[number] for number in range(len(asked))]
 
     def _receive(
-        self, left: Counter[Address], answers: Mapping[Address, deque[Any]], deadline: Deadline
+        self, left: dict[Address, deque[int]], answers: dict[int, Any], deadline: Deadline
     ) -> None:
         """Wait for responses until one is complete."""
 
@@ -210,11 +202,15 @@ class BrokerRequests:
             answer = self._connections[address].receive()
             if answer is None:
                 return False
-            answers[address].append(answer)
-            left[address] -= 1
+            answers[left[address].popleft()] = answer
+            if not left[address]:
+                del left[address]
+                self._has_answered = True
+                self._used_at[address] = time.monotonic()
+                self._backoff.succeeded(address)
             return True
 
-        awaited = [(self._connections[each], partial(receive, each)) for each in +left]
+        awaited = [(self._connections[each], partial(receive, each)) for each in left]
         for connection, _ in awaited:
             if deadline.has_passed or connection.is_overdue:
                 raise TimeoutError(f"{connection.peer} did not answer in time")
@@ -246,7 +242,8 @@ class BrokerRequests:
         if deadline.has_passed:
             reason = self._backoff.reason(address) or f"{address[0]}:{address[1]} was not asked"
             raise kafka_errors.KafkaTimeoutError(reason)
-        self._errors.refusal.check()
+        if refused := self._errors.refusal.at(time.monotonic()):
+            raise RefusedError(refused)
         within = min(deadline, Deadline.after(self._backoff.setup_s(address)))
         try:
             return connect_to(*address, self._settings, within, node)
@@ -256,7 +253,7 @@ class BrokerRequests:
                 refused = self._errors.not_tls()
             if refused is None:
                 raise
-            self._errors.refusal.remember(refused)
+            self._errors.refusal.remember(refused, time.monotonic())
             raise RefusedError(refused) from error
 
     def _is_plain(self, address: Address, error: Exception) -> bool:
@@ -291,8 +288,7 @@ class BrokerRequests:
         """Raise an error if no listener ever answers, and all close each connection at once."""
         if self._has_answered or not isinstance(error, UnansweredError):
             return
-        self._unanswered[address] += 1
-        if all(self._unanswered[each] >= _MAX_UNANSWERED for each in self._choice.candidates):
+        if self._choice.closed_unanswered(address):
             cause = f"{error} before its first answer; {_SECURITY_HINT}"
             seconds = round(time.monotonic() - begun, 1)
             servers = self._errors.bootstrap_servers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
 
+from ...domain.cluster.refusal import Refusal
 from ...domain.errors import (
     BrokerUnreachableError,
     InvalidResponseError,
@@ -18,7 +18,6 @@ from ...domain.errors import (
     PysparkKafkaError,
 )
 from ...domain.security.errors import (
-    REFUSED_LOGIN_S,
     AuthenticationError,
     AuthorizationError,
     TlsError,
@@ -85,9 +84,6 @@ _LEADER_ERRORS: Final = (
     kafka_errors.ListenerNotFoundError,
 )
 
-_TLS_REMEMBERED_S: Final = 1.0
-"""Long enough for a call to end that tries again at once."""
-
 _LOGIN_ERRORS: Final = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
@@ -112,29 +108,6 @@ class RefusedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-pyth
     def __init__(self, error: PysparkKafkaError) -> None:
         super().__init__(error.condition)
         self.error = error
-
-
-@final
-class Refusal:
-    """The last refused login or TLS handshake, which connections must not repeat at once."""
-
-    def __init__(self) -> None:
-        self._error: PysparkKafkaError | None = None
-        self._until = -math.inf
-
-    def remember(self, error: PysparkKafkaError) -> None:
-        """Raise this error instead of connecting, for some time."""
-        is_login = isinstance(error, AuthenticationError)
-        self._error = error
-        self._until = time.monotonic() + (REFUSED_LOGIN_S if is_login else _TLS_REMEMBERED_S)
-
-    def check(self) -> None:
-        """Raise what is remembered.
-
-        :raises RefusedError: with the error.
-        """
-        if self._error is not None and time.monotonic() < self._until:
-            raise RefusedError(self._error)
 
 
 @final

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from collections import Counter
+from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from .backoff import Address
+
+_MAX_UNANSWERED: Final = 3
+"""How often a listener may close a connection before its first answer. It may be starting; one that
+keeps closing them expects something else."""
 
 
 @final
@@ -26,6 +31,7 @@ class BrokerChoice:
         """Brokers that let a request wait, or knew less than others, and when that was."""
 
         self._doubts = 0
+        self._unanswered: Counter[Address] = Counter()
 
     @property
     def candidates(self) -> list[Address]:
@@ -42,6 +48,14 @@ class BrokerChoice:
         """Ask a broker after all others: it did not answer, or is cut off from the cluster."""
         self._doubts += 1
         self._doubted[address] = self._doubts
+
+    def closed_unanswered(self, address: Address) -> bool:
+        """Note a connection that was closed before its first answer.
+
+        Return whether all listeners keep closing them, while none has ever answered.
+        """
+        self._unanswered[address] += 1
+        return all(self._unanswered[each] >= _MAX_UNANSWERED for each in self.candidates)
 
     def next(
         self, connected: Collection[Address], seconds_left: Callable[[Address], float]
