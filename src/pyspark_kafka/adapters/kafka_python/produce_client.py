@@ -9,7 +9,7 @@ import math
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, final
 
 from kafka import errors as kafka_errors
 
@@ -41,16 +41,12 @@ from .transactions import TransactionRequests, partitions_rights
 from .wire import ProduceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from ...domain.options.client_settings import ProducerSettings
     from ...domain.options.sink import SinkOptions
     from ...domain.writing.batch import ProducerBatch
     from ...domain.writing.transaction import DeliveryStats, Transaction
     from .connections import Awaited, Opened
-    from .failures import ErrorMapper
-
-_NO_RESPONSE: Final = "no response to a produce request"
 
 
 @final
@@ -58,22 +54,15 @@ class ProduceClient:
     """Performs what ``Sender`` asks for; used by one thread, and not after it has raised."""
 
     def __init__(
-        self,
-        config: Mapping[str, Any],
-        errors: ErrorMapper,
-        settings: ProduceSettings,
-        producer: ProducerSettings,
-        metadata: ClusterMetadata,
-        encoder: RecordEncoder,
-        *,
-        on_delivery: Callable[[Rows], None] | None = None,
+        self, factory: ProducerFactory, on_delivery: Callable[[Rows], None] | None = None
     ) -> None:
-        """Connect to nothing yet; ``config`` is kafka-python's, complete."""
-        self._settings = settings
-        self._metadata = metadata
+        """Connect to nothing yet; share the cluster's metadata with other producers."""
+        errors, producer, config = factory.errors, factory.producer, factory.config
+        self._settings = factory.settings
+        self._metadata = factory.metadata
         self._errors = errors
-        self._requests = TransactionRequests(metadata, errors)
-        self._encoder = encoder
+        self._requests = TransactionRequests(factory.metadata, errors)
+        self._encoder = factory.encoder
         self._timeout_ms = min(config["request_timeout_ms"], producer.delivery_timeout_ms)
         self._delivery_timeout_s = producer.delivery_timeout_ms / 1_000
         self._retry_s: float = config["retry_backoff_ms"] / 1_000
@@ -132,9 +121,7 @@ class ProduceClient:
 
         It waits for ``awaited`` connections at the same time, and calls ``receive``.
         """
-        for node, connection in list(self._connections.items()):
-            if connection.is_overdue:
-                self._disconnect(node, TimeoutError(_NO_RESPONSE))
+        self._disconnect_overdue()
         while self._sender.has_pending:
             now = time.monotonic()
             match request := self._sender.next_request(now):
@@ -165,7 +152,7 @@ class ProduceClient:
         self._producer_failing_since = math.inf
         return True
 
-    def awaited(self) -> Iterable[Awaited]:
+    def awaited(self) -> Sequence[Awaited]:
         """Return connections with requests in flight, and what receives their next response."""
         return [
             (connection, partial(self._receive, node))
@@ -204,8 +191,10 @@ class ProduceClient:
                 self._add_partitions(transaction, partitions)
             case Produce(node, batches, transactional_id):
                 self._produce(node, batches, transactional_id)
-            case Receive(nodes):
-                self._await_responses(nodes)
+            case Receive():
+                self._disconnect_overdue()
+                if awaited := self.awaited():
+                    receive_ready(awaited, math.inf)
             case Sleep(seconds):
                 time.sleep(seconds)
 
@@ -309,23 +298,17 @@ class ProduceClient:
         else:
             self._sender.sent(node)
 
-    def _await_responses(self, nodes: Iterable[int]) -> None:
-        """Wait for the next responses of brokers, whichever come first."""
-        begun = time.monotonic()
-        overdue = [node for node in nodes if self._connections[node].is_overdue]
-        for node in overdue:
-            self._disconnect(node, TimeoutError(_NO_RESPONSE), begun)
-        if not overdue:
-            awaited = [(self._connections[node], partial(self._receive, node)) for node in nodes]
-            receive_ready(awaited, math.inf)
+    def _disconnect_overdue(self) -> None:
+        for node, connection in list(self._connections.items()):
+            if connection.is_overdue:
+                self._disconnect(node, TimeoutError("no response to a produce request"))
 
     def _receive(self, node: int) -> bool:
         """Receive what is there; return whether a response is complete, or the connection lost."""
-        begun = time.monotonic()
         try:
             response = self._connections[node].receive()
         except RETRIABLE_ERRORS as error:
-            self._disconnect(node, error, begun)
+            self._disconnect(node, error)
             return True
         if response is not None:
             self._sender.received(node, response, time.monotonic())
@@ -350,9 +333,9 @@ class ProducerFactory:
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = BatchPartitioner(self.metadata, self.errors, options.producer)
         codec = Codec[options.producer.compression.upper()]
-        self._producer = options.producer
-        self._encoder = RecordEncoder(Compressor(codec, options.producer.compression_level))
-        self._settings = ProduceSettings(
+        self.producer = options.producer
+        self.encoder = RecordEncoder(Compressor(codec, options.producer.compression_level))
+        self.settings = ProduceSettings(
             client_id=self.config["client_id"],
             acks=options.producer.acks,
             timeout_ms=self.config["request_timeout_ms"],
@@ -361,15 +344,7 @@ class ProducerFactory:
 
     def new_client(self, on_delivery: Callable[[Rows], None] | None = None) -> ProduceClient:
         """Return a new producer, which is not connected yet."""
-        return ProduceClient(
-            self.config,
-            self.errors,
-            self._settings,
-            self._producer,
-            self.metadata,
-            self._encoder,
-            on_delivery=on_delivery,
-        )
+        return ProduceClient(self, on_delivery)
 
     def close(self) -> None:
         """Close the connection for metadata."""
