@@ -18,7 +18,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from ...domain.errors import InvalidResponseError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import Operation, group_right, topic_right
+from ...domain.security.rights import Operation, group_rights, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.options.source import SourceOptions
-    from ...domain.security.rights import Right
     from .admin import ListedOffset, ListedOffsets, OffsetsAdmin
 
 K = TypeVar("K")
@@ -126,10 +125,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 except _RefusalError as error:
                     # The coordinator of a new group may not be ready.
                     if error.args[0].code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                        rights = (
-                            group_right(Operation.DESCRIBE, group_id),
-                            *_topic_rights(Operation.DESCRIBE, partitions),
-                        )
+                        rights = group_rights(Operation.DESCRIBE, group_id, partitions)
                         raise self._errors.error(COMMITTED, error.args[0], *rights) from error
                     time.sleep(RETRY_S)
         committed = [each for each in found if each.offset != OFFSET_INVALID]
@@ -146,10 +142,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         ):
             while (error := self._commit(group_id, next_offsets, deadline, caller)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                    rights = (
-                        group_right(Operation.READ, group_id),
-                        *_topic_rights(Operation.READ, offsets),
-                    )
+                    rights = group_rights(Operation.READ, group_id, offsets)
                     raise self._errors.error(COMMIT, error, *rights)
                 time.sleep(RETRY_S)
 
@@ -337,10 +330,6 @@ class _RefusalError(KafkaException):
         super().__init__(error)
         self.about = key if isinstance(key, TopicPartition) else f"'{key}'"
         self.topics = sorted({getattr(key, "topic", key) for key in errors})
-
-
-def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> list[Right]:
-    return [topic_right(operation, topic) for topic in sorted({each.topic for each in partitions})]
 
 
 def _checked_number(topic: str, number: int) -> int:

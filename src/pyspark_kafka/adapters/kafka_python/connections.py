@@ -423,7 +423,7 @@ class EncodedRequest:
 
     def _checked(self, decoded: Any) -> Any:
         if self._partitions:
-            require_all(answered_partitions(decoded), self._partitions)
+            require_all(dict(answered_partitions(decoded)), self._partitions)
         return decoded
 
 

@@ -10,15 +10,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from ...domain.topic_partition import TopicPartition
 from ...domain.writing.group_seal import GroupOffset
-from .responses import (
-    NO_OFFSET,
-    answered_partitions,
-    asked_partitions,
-    check_offsets,
-    check_response,
-    reading,
-    require_all,
-)
+from .responses import NO_OFFSET, answered_partitions, check_offsets, check_response, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -82,7 +74,7 @@ class CoordinatorRequests:
         kind: CoordinatorType,
         check: Callable[[Any], Any] = check_response,
     ) -> Any:
-        """Return the response of a coordinator; ``check`` raises its errors.
+        """Return what ``check`` makes of a coordinator's response, or raises for its errors.
 
         :raises KafkaError: if an error does not pass in time.
         """
@@ -90,13 +82,10 @@ class CoordinatorRequests:
         def ask() -> Any:
             node = self.coordinator(key, kind)
             try:
-                answer = check(self._metadata.send(request, node))
+                return check(self._metadata.send(request, node))
             except COORDINATOR_MOVED:
                 self.forget_coordinator(key, kind)
                 raise
-            with reading():
-                require_all(answered_partitions(answer), asked_partitions(request))
-            return answer
 
         return self._errors.retry(ask, RETRY_S)
 
@@ -126,17 +115,12 @@ class CoordinatorRequests:
         answer = self.ask_coordinator(group_id, request, CoordinatorType.GROUP)
         with reading():
             found = {
-                TopicPartition(topic.name, partition.partition_index): partition
-                for topic in answer.topics
-                for partition in topic.partitions
+                partition: GroupOffset(each.committed_offset, str(each.metadata or ""))
+                for partition, each in answered_partitions(answer)
             }
-            offsets = {each: partition.committed_offset for each, partition in found.items()}
-            texts = {each: str(partition.metadata or "") for each, partition in found.items()}
-        asked = offsets.keys() if partitions is None else partitions
-        check_offsets(offsets, asked, NO_OFFSET)
-        return {
-            each: GroupOffset(offsets[each], texts[each]) for each in asked if offsets[each] >= 0
-        }
+        asked = found.keys() if partitions is None else partitions
+        check_offsets({each: found[each].offset for each in found}, asked, NO_OFFSET)
+        return {each: found[each] for each in asked if found[each].offset >= 0}
 
     def commit_offsets(
         self,
@@ -173,23 +157,21 @@ class CoordinatorRequests:
             max_version=_MAX_COMMIT_VERSION,
         )
 
-        def check(answer: Any) -> Any:
-            for error in refused(answer).values():
-                if issubclass(error, passing):
-                    raise error
-            return answer
-
         def refused(answer: Any) -> dict[TopicPartition, type[kafka_errors.KafkaError]]:
-            return {
-                TopicPartition(topic.name, each.partition_index): kafka_errors.for_code(
-                    each.error_code
-                )
-                for topic in answer.topics
-                for each in topic.partitions
+            found = {
+                partition: kafka_errors.for_code(each.error_code)
+                for partition, each in answered_partitions(answer)
                 if each.error_code
             }
+            for error in found.values():
+                if issubclass(error, passing):
+                    raise error
+            return found
 
-        return refused(self.ask_coordinator(group_id, request, CoordinatorType.GROUP, check))
+        found: dict[TopicPartition, type[kafka_errors.KafkaError]] = self.ask_coordinator(
+            group_id, request, CoordinatorType.GROUP, refused
+        )
+        return found
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

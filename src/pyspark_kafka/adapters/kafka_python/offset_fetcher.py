@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
@@ -11,21 +12,20 @@ from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSp
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import Operation, group_right, topic_right
+from ...domain.security.rights import Operation, group_rights, topic_right, topic_rights
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.reading import OffsetFetcher
 from .cluster_metadata import ClusterMetadata
 from .coordinator_requests import CoordinatorRequests
 from .failures import RETRIABLE_ERRORS
-from .responses import NO_OFFSET, check_offsets, reading
+from .responses import NO_OFFSET, answered_partitions, check_offsets, reading
 from .settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from ...domain.options.source import SourceOptions
-    from ...domain.security.rights import Right
 
 REQUEST: Final = "a request for offsets"
 RETRY_S: Final = 0.1
@@ -75,17 +75,14 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        rights = (
-            group_right(Operation.DESCRIBE, group_id),
-            *_topic_rights(Operation.DESCRIBE, partitions),
-        )
+        rights = group_rights(Operation.DESCRIBE, group_id, partitions)
         with self._errors.mapped_errors("a request for committed offsets", *rights):
             found = self._groups.committed_offsets(group_id, sorted(partitions), is_stable=False)
         return PartitionOffsets((partition, each.offset) for partition, each in found.items())
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         request = "a request to commit offsets"
-        rights = (group_right(Operation.READ, group_id), *_topic_rights(Operation.READ, offsets))
+        rights = group_rights(Operation.READ, group_id, offsets)
         raised = (*RETRIABLE_ERRORS, kafka_errors.AuthorizationError)
         with self._errors.mapped_errors(request, *rights):
             refused = self._groups.commit_offsets(group_id, offsets, raised)
@@ -145,7 +142,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                     return self._ask_leaders(wanted)
             existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
             specs = {partition: wanted[partition] for partition in existing}
-            rights = _topic_rights(Operation.DESCRIBE, existing)
+            rights = topic_rights(Operation.DESCRIBE, existing)
             with self._errors.mapped_errors(REQUEST, *rights):
                 return self._errors.retry(partial(self._ask_new_leaders, specs), RETRY_S)
 
@@ -184,16 +181,14 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             for leader, topics in self._by_leader(wanted).items()
         }
         try:
-            answered = _offsets(self._metadata.send_all(requests).values())
+            offsets = _offsets(self._metadata.send_all(requests).values(), wanted)
         except (kafka_errors.KafkaError, OSError):
             self._leaders.clear()
             raise
-        listed = {
-            each: answered[each.topic][each.partition]
-            for each in wanted
-            if each.partition in answered.get(each.topic, {})
-        }
-        return _checked(listed, wanted)
+        # Only a time that no record reaches has none.
+        is_by_time = not any(isinstance(spec, OffsetSpec) for spec in wanted.values())
+        check_offsets(offsets, wanted, NO_OFFSET if is_by_time else 0)
+        return offsets
 
     def _offsets_request(
         self,
@@ -226,36 +221,17 @@ def _partitions(topic: Any) -> list[TopicPartition]:
     return [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
 
 
-def _offsets(responses: Iterable[Any]) -> dict[str, dict[int, int]]:
-    """Return the offset of each topic's partitions from responses.
+def _offsets(
+    responses: Iterable[Any], wanted: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Return the offsets that were asked for, of those that responses have.
 
     :raises KafkaError: if one has an error.
     """
-    offsets: dict[str, dict[int, int]] = {}
-    for response in responses:
-        with reading():
-            for topic in response.topics:
-                of_topic = offsets.setdefault(topic.name, {})
-                for each in topic.partitions:
-                    if each.error_code:
-                        raise kafka_errors.for_code(each.error_code)
-                    of_topic[each.partition_index] = each.offset
-    return offsets
-
-
-def _checked(
-    listed: Mapping[TopicPartition, int], wanted: Mapping[TopicPartition, int | OffsetSpec]
-) -> dict[TopicPartition, int]:
-    """Return the offsets that were asked for.
-
-    :raises KafkaProtocolError: if a partition has none, or -1 and it is not that of a timestamp.
-    """
-    found = {each: offset for each, offset in listed.items() if each in wanted}
-    is_by_time = not any(isinstance(spec, OffsetSpec) for spec in wanted.values())
-    check_offsets(found, wanted, NO_OFFSET if is_by_time else 0)
-    return found
-
-
-def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> Iterable[Right]:
-    topics = sorted({partition.topic for partition in partitions})
-    return [topic_right(operation, topic) for topic in topics]
+    offsets: dict[TopicPartition, int] = {}
+    with reading():
+        for partition, each in chain.from_iterable(map(answered_partitions, responses)):
+            if each.error_code:
+                raise kafka_errors.for_code(each.error_code)
+            offsets[partition] = each.offset
+    return {each: offset for each, offset in offsets.items() if each in wanted}

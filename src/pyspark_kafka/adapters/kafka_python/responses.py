@@ -88,15 +88,13 @@ def asked_partitions(request: Any) -> list[TopicPartition]:
     ]
 
 
-def answered_partitions(response: Any) -> list[TopicPartition]:
-    """Return the partitions that a response of kafka-python names."""
+def answered_partitions(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
+    """Yield the partitions that a response of kafka-python names, each with its fields."""
     topics = getattr(response, "topics", None)
     topics = topics or getattr(response, "results_by_topic_v3_and_below", None)
-    return [
-        TopicPartition(topic.name, each.partition_index)
-        for topic in topics or ()
-        for each in getattr(topic, "results_by_partition", None) or topic.partitions
-    ]
+    for topic in topics or ():
+        for each in getattr(topic, "results_by_partition", None) or topic.partitions:
+            yield TopicPartition(topic.name, each.partition_index), each
 
 
 def check_topics(described: Iterable[Any]) -> None:
@@ -145,8 +143,7 @@ def check_response(answer: Any) -> Any:
 def _error_codes(answer: Any) -> list[int]:
     """Return the error codes of a response, 0 for none."""
     codes = [getattr(answer, "error_code", 0)]
-    for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
-        codes += [result.partition_error_code for result in topic.results_by_partition]
-    for topic in getattr(answer, "topics", None) or ():
-        codes += [partition.error_code for partition in topic.partitions]
+    for _, each in answered_partitions(answer):
+        code = getattr(each, "partition_error_code", None)
+        codes.append(each.error_code if code is None else code)
     return codes

@@ -13,7 +13,7 @@ from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import Operation, transactional_id_right
+from ...domain.security.rights import Operation, group_rights, transactional_id_right
 from ...domain.writing.batch import AddPartitionsToTxn
 from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
@@ -36,7 +36,6 @@ from .transactions import (
     add_partitions_request,
     commit_offsets_request,
     end_request,
-    group_rights,
     partitions_rights,
 )
 
@@ -129,7 +128,7 @@ def _cycle_rights(
     """Return what transactions need that commit a group's offsets of partitions."""
     return [
         *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
-        *group_rights(group_id, partitions),
+        *group_rights(Operation.READ, group_id, partitions),
     ]
 
 

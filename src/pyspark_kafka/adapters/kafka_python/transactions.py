@@ -20,8 +20,8 @@ from kafka.protocol.producer import (
 from ...domain.errors import OptionsError, UnsupportedFeatureError
 from ...domain.security.rights import (
     Operation,
-    group_right,
-    topic_right,
+    group_rights,
+    topic_rights,
     transactional_id_right,
 )
 from ...domain.topic_partition import TopicPartition
@@ -225,16 +225,7 @@ def partitions_rights(
     """Return what adding partitions to a transaction needs."""
     return [
         transactional_id_right(Operation.WRITE, transaction.transactional_id),
-        *(topic_right(Operation.WRITE, name) for name in sorted(by_topic(partitions))),
-    ]
-
-
-def group_rights(group_id: str, partitions: Iterable[TopicPartition]) -> list[Right]:
-    """Return what committing a group's offsets of partitions needs."""
-    topics = sorted({partition.topic for partition in partitions})
-    return [
-        group_right(Operation.READ, group_id),
-        *(topic_right(Operation.READ, topic) for topic in topics),
+        *topic_rights(Operation.WRITE, partitions),
     ]
 
 
@@ -418,7 +409,7 @@ class KafkaPythonTransactions(Transactions):
     ) -> Mapping[TopicPartition, GroupOffset]:
         if not partitions:
             return {}
-        rights = group_rights(group_id, partitions)
+        rights = group_rights(Operation.READ, group_id, partitions)
         with (
             self._errors.mapped_errors("a request for committed offsets", *rights),
             self._errors.one_deadline(),
@@ -433,7 +424,7 @@ class KafkaPythonTransactions(Transactions):
         offset: GroupOffset,
     ) -> None:
         name = transaction.transactional_id
-        rights = group_rights(group_id, [partition])
+        rights = group_rights(Operation.READ, group_id, [partition])
         with self._writing("a request to commit offsets in a transaction", name, *rights):
             try:
                 self._requests.commit_offset(transaction, group_id, partition, offset)

@@ -6,7 +6,12 @@ import enum
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..topic_partition import TopicPartition
 
 
 class Operation(enum.Enum):
@@ -80,6 +85,18 @@ def group_right(operation: Operation, group_id: str) -> Right:
 def transactional_id_right(operation: Operation, transactional_id: str) -> Right:
     """Return an operation on a transactional id."""
     return Right(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
+def topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> list[Right]:
+    """Return an operation on the topics of partitions."""
+    return [topic_right(operation, topic) for topic in sorted({each.topic for each in partitions})]
+
+
+def group_rights(
+    operation: Operation, group_id: str, partitions: Iterable[TopicPartition]
+) -> list[Right]:
+    """Return what an operation on a group's offsets of partitions needs."""
+    return [group_right(operation, group_id), *topic_rights(operation, partitions)]
 
 
 DESCRIBE_BROKERS: Final = Right(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
