@@ -148,6 +148,12 @@ class ErrorMapper:
         except kafka_errors.KafkaError as error:
             raise self.request_error(request, error, rights) from error
 
+    @contextmanager
+    def one_call(self, request: str, *rights: Right) -> Iterator[Deadline]:
+        """Limit a block as ``one_deadline``, and raise its errors as ``mapped_errors``."""
+        with self.mapped_errors(request, *rights), self.one_deadline() as deadline:
+            yield deadline
+
     def request_error(
         self,
         request: str,

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict, deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from kafka.protocol.metadata import CoordinatorType
@@ -59,7 +60,7 @@ MAX_TIMEOUT_MS: Final = 60_000
 abandoned one keeps readers of committed records waiting."""
 
 _MAX_REPEATED: Final = 16
-"""The requests that are kept encoded: outputs may go to ever different partitions."""
+"""The requests that are kept encoded."""
 
 
 @final
@@ -158,7 +159,8 @@ class _TransactionalWriter:
         self._producer = factory.new_client()
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
-        self._repeated_requests: dict[TransactionRequest[Rows], EncodedRequest] = {}
+        # Most transactions have the same requests, and outputs may go to ever different partitions.
+        self._encoded = lru_cache(maxsize=_MAX_REPEATED)(self._coordinator_request)
         self._coordinator, self._group = (
             CoordinatorClient(key, kind, factory, requests, self.cycle, self._rights)
             for key, kind in (
@@ -171,14 +173,6 @@ class _TransactionalWriter:
     def is_settled(self) -> bool:
         """Whether all is committed."""
         return self.cycle.is_settled
-
-    def commit(self, next_offset: int) -> None:
-        """Commit an offset of the input, without outputs."""
-        self.cycle.append((), next_offset)
-
-    def take_committed(self) -> int | None:
-        """Return the offset that was committed since the last call, if any."""
-        return self.cycle.take_committed()
 
     @property
     def transactional_id(self) -> str:
@@ -249,27 +243,16 @@ class _TransactionalWriter:
                 )
                 self._group.send(request, EncodedRequest(committed))
             case _:
-                self._coordinator.send(request, self._repeated(request))
-
-    def _repeated(self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn) -> EncodedRequest:
-        """Return a request that is the same in most transactions."""
-        if len(self._repeated_requests) > _MAX_REPEATED:
-            self._repeated_requests.clear()
-        made = self._repeated_requests.get(request)
-        if made is None:
-            made = self._repeated_requests[request] = self._coordinator_request(request)
-        return made
+                self._coordinator.send(request, self._encoded(request))
 
     def _coordinator_request(
         self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
     ) -> EncodedRequest:
         match request:
             case AddPartitionsToTxn(transaction, partitions):
-                added = add_partitions_request(transaction, partitions)
-                return EncodedRequest(added)
+                return EncodedRequest(add_partitions_request(transaction, partitions))
             case AddOffsetsToTxn(transaction):
-                offsets = add_offsets_request(transaction, self._group_id)
-                return EncodedRequest(offsets)
+                return EncodedRequest(add_offsets_request(transaction, self._group_id))
             case EndTxn(transaction):
                 return EncodedRequest(end_request(transaction, commit=True))
 
@@ -309,7 +292,7 @@ class ExactlyOnceSink(StreamSink):
         super().assign(offsets)
         committed = self._begin(offsets.keys(), offsets.keys() - again.keys())
         for partition, offset in again.items():
-            self._writers[partition].commit(offset)
+            self._writers[partition].cycle.append((), offset)
         return PartitionOffsets(later(offsets, committed))
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
@@ -361,7 +344,7 @@ class ExactlyOnceSink(StreamSink):
     def _take_committed(self) -> None:
         """Acknowledge outputs, and close the writers of revoked partitions that are done."""
         for partition, writer in self._writers.items():
-            committed = writer.take_committed()
+            committed = writer.cycle.take_committed()
             if committed is not None:
                 outputs = self._outputs[partition]
                 while outputs and outputs[0].next_offset <= committed:
@@ -405,10 +388,7 @@ class ExactlyOnceSink(StreamSink):
         }
         rights = _cycle_rights(names.values(), group_id, partitions)
         errors = self._factory.errors
-        with (
-            errors.mapped_errors("a request to begin a transaction", *rights),
-            errors.one_deadline(),
-        ):
+        with errors.one_call("a request to begin a transaction", *rights):
             for partition, name in names.items():
                 transaction = self._requests.begin(name, self._timeout_ms)
                 self._writers[partition] = _TransactionalWriter(

@@ -389,19 +389,12 @@ class KafkaPythonTransactions(Transactions):
         rights = [
             transactional_id_right(Operation.DESCRIBE, name) for name in sorted(transactional_ids)
         ]
-        with (
-            self._errors.mapped_errors("a request to describe transactions", *rights),
-            self._errors.one_deadline(),
-            _requires_descriptions(),
-        ):
+        request = "a request to describe transactions"
+        with self._errors.one_call(request, *rights), _requires_descriptions():
             return self._requests.describe(transactional_ids)
 
     def find(self, prefix: str, state: TransactionState) -> Mapping[str, TransactionDescription]:
-        with (
-            self._errors.mapped_errors("a request to list transactions"),
-            self._errors.one_deadline(),
-            _requires_descriptions(),
-        ):
+        with self._errors.one_call("a request to list transactions"), _requires_descriptions():
             return self._requests.find(prefix, state)
 
     def committed(
@@ -410,10 +403,7 @@ class KafkaPythonTransactions(Transactions):
         if not partitions:
             return {}
         rights = group_rights(Operation.READ, group_id, partitions)
-        with (
-            self._errors.mapped_errors("a request for committed offsets", *rights),
-            self._errors.one_deadline(),
-        ):
+        with self._errors.one_call("a request for committed offsets", *rights):
             return self._requests.committed_offsets(group_id, partitions, is_stable=is_stable)
 
     def commit_offset(
@@ -437,9 +427,9 @@ class KafkaPythonTransactions(Transactions):
     def close(self) -> None:
         self._metadata.close()
 
-    @contextmanager
-    def _writing(self, request: str, transactional_id: str, *rights: Right) -> Iterator[None]:
+    def _writing(
+        self, request: str, transactional_id: str, *rights: Right
+    ) -> AbstractContextManager[object]:
         # It includes the right to describe, with which a coordinator is found.
         right = transactional_id_right(Operation.WRITE, transactional_id)
-        with self._errors.mapped_errors(request, right, *rights), self._errors.one_deadline():
-            yield
+        return self._errors.one_call(request, right, *rights)

@@ -210,7 +210,7 @@ def test_a_broker_that_lets_a_request_for_newer_metadata_wait_keeps_no_fetch_wai
     fetcher._follow(fetcher._cursors[FIRST], 1)
     fetcher._nodes[1].connection = cast("FetchConnection", connection)
     brokers.metadata.is_outdated = True
-    brokers.metadata.refresh_topics = wait
+    brokers.metadata.refresh = wait
     fetcher.send()
     assert connection.in_flight
     [limit] = limits

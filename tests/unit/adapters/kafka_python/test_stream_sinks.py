@@ -25,9 +25,14 @@ class Cycle:
 
     def __init__(self) -> None:
         self.offset: int | None = None
+        self.committed: int | None = None
 
     def append(self, _batches: object, next_offset: int) -> None:
         self.offset = next_offset
+
+    def take_committed(self) -> int | None:
+        committed, self.committed = self.committed, None
+        return committed
 
 
 class Writer:
@@ -37,7 +42,6 @@ class Writer:
 
     def __init__(self) -> None:
         self.cycle = Cycle()
-        self.committed: int | None = None
         self.is_closed = False
 
     @property
@@ -46,23 +50,16 @@ class Writer:
 
     @property
     def is_settled(self) -> bool:
-        return self.pending is None and self.committed is None
-
-    def commit(self, next_offset: int) -> None:
-        self.cycle.append((), next_offset)
+        return self.pending is None and self.cycle.committed is None
 
     def send(self) -> float:
         return math.inf
-
-    def take_committed(self) -> int | None:
-        committed, self.committed = self.committed, None
-        return committed
 
     def close(self) -> None:
         self.is_closed = True
 
     def end(self) -> None:
-        self.committed, self.cycle.offset = self.pending, None
+        self.cycle.committed, self.cycle.offset = self.pending, None
 
 
 def written(sink: Any, next_offset: int) -> None:
