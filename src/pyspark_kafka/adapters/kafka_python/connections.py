@@ -28,7 +28,7 @@ from .responses import (
     reading,
     require_all,
 )
-from .sockets import Selector, is_ready
+from .sockets import Selector, await_ready, is_ready
 from .wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,
@@ -251,8 +251,8 @@ class BrokerConnection:
         return kind(f"{self.peer} closed the connection")
 
     def _wait(self, events: int, deadline: Deadline) -> None:
-        if deadline.has_passed or not is_ready(self._socket, events, deadline.remaining):
-            raise TimeoutError(f"{self.peer} did not {_ACTIONS[events]} in time")
+        text = f"{self.peer} did not {_ACTIONS[events]} in time"
+        await_ready(self._socket, events, deadline, text)
 
 
 def new_memory(size: int) -> memoryview:

@@ -7,8 +7,10 @@ import os
 import selectors
 import socket
 import ssl
+from contextlib import ExitStack
+from functools import partial
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import unquote, urlsplit
 
 from kafka import errors as kafka_errors
@@ -18,7 +20,7 @@ from ...ports.clock import Deadline
 from ..name_resolution import Address, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..security.tls_context import CurrentContext
 
@@ -44,6 +46,15 @@ def is_ready(waiting: socket.socket, events: int, timeout_s: float) -> bool:
         return bool(selector.select(timeout_s))
 
 
+def await_ready(waiting: socket.socket, events: int, deadline: Deadline, late: str) -> None:
+    """Wait until a socket can be read from or written to.
+
+    :raises TimeoutError: with the text ``late`` if it cannot in time.
+    """
+    if deadline.has_passed or not is_ready(waiting, events, deadline.remaining):
+        raise TimeoutError(late)
+
+
 def open_socket(
     host: str, port: int, options: Sequence[SocketOption], proxy: str, deadline: Deadline
 ) -> socket.socket:
@@ -55,10 +66,17 @@ def open_socket(
     """
     if proxy:
         return _open_through(proxy, host, port, options, deadline)
+    return _first(host, port, deadline, partial(_connected, options))
+
+
+def _first(
+    host: str, port: int, deadline: Deadline, connect: Callable[[Address, Deadline], socket.socket]
+) -> socket.socket:
+    """Return what ``connect`` makes of the first address of a host that answers."""
     failures = []
     for address, share in _shares(_addresses(host, port, deadline), deadline):
         try:
-            return _connected(address, options, share)
+            return connect(address, share)
         except (OSError, OverflowError) as error:  # a port that no listener can have
             failures.append(_failure(host, address, error))
     raise kafka_errors.KafkaConnectionError("; ".join(failures[-MAX_NAMED:]))
@@ -83,7 +101,7 @@ def _shares(addresses: Sequence[Address], deadline: Deadline) -> Iterator[tuple[
 
 
 def _connected(
-    address: Address, options: Sequence[SocketOption], deadline: Deadline
+    options: Sequence[SocketOption], address: Address, deadline: Deadline
 ) -> socket.socket:
     family, kind, protocol, _, place = address
     made = socket.socket(family, kind, protocol)
@@ -101,8 +119,7 @@ def _connected(
 def _connect(made: socket.socket, place: tuple[Any, ...], deadline: Deadline) -> None:
     code = made.connect_ex(place)
     if code in _IN_PROGRESS:
-        if not is_ready(made, EVENT_WRITE, deadline.remaining):
-            raise TimeoutError("it did not answer in time")
+        await_ready(made, EVENT_WRITE, deadline, "it did not answer in time")
         code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if code not in (0, errno.EISCONN):
         raise OSError(code, os.strerror(code))
@@ -131,25 +148,49 @@ def _open_through(
     user, password = (unquote(text) if text else None for text in (url.username, url.password))
     place, number = url.hostname or "", url.port or 0
     target = _addresses(host, port, deadline)[0][4][0] if url.scheme == "socks5" else host
-    failures = []
-    for address, share in _shares(_addresses(place, number, deadline), deadline):
-        made = Proxy(kind, address[4][0], number, user, password, rdns=True)
+
+    def connect(address: Address, share: Deadline) -> socket.socket:
+        opened = _connected(options, address, share)
+        there: Any = _ProxyConnection(opened, share)
+        proxy = Proxy(kind, place, number, user, password, rdns=True, forward=there)
         try:
-            opened: socket.socket = made.connect(target, port, timeout=share.remaining)
-        except (OSError, ProxyError, ValueError) as error:
-            failures.append(_failure(place, address, error))
-            continue
-        try:
-            opened.setblocking(False)
-            for option in options:
-                opened.setsockopt(*option)
-        except BaseException:
-            opened.close()
-            raise
+            proxy.connect(target, port)  # closes the socket if it raises
+        except (ProxyError, ValueError) as error:
+            raise ConnectionError(str(error)) from error
+        opened.setblocking(False)
         return opened
-    raise kafka_errors.KafkaConnectionError(
-        f"the proxy at {place}:{number} does not connect: {'; '.join(failures[-MAX_NAMED:])}"
-    )
+
+    try:
+        return _first(place, number, deadline, connect)
+    except kafka_errors.KafkaConnectionError as error:
+        text = f"the proxy at {place}:{number} does not connect: {error.args[0]}"
+        raise kafka_errors.KafkaConnectionError(text) from error
+
+
+@final
+class _ProxyConnection:
+    """A connection to a proxy, for python-socks, with one deadline for all messages.
+
+    python-socks's own connection has the time-out for each part of a message.
+    """
+
+    def __init__(self, opened: socket.socket, deadline: Deadline) -> None:
+        self._socket = opened
+        self._deadline = deadline
+        self.close = opened.close
+
+    def connect(self, **_: object) -> _ProxyConnection:
+        return self
+
+    def sendall(self, data: bytes) -> None:
+        self._limited().sendall(data)
+
+    def recv(self, size: int) -> bytes:
+        return self._limited().recv(size)
+
+    def _limited(self) -> socket.socket:
+        self._socket.settimeout(max(self._deadline.remaining, _MIN_SHARE_S))
+        return self._socket
 
 
 def encrypted(
@@ -159,33 +200,26 @@ def encrypted(
 
     :raises KafkaConnectionError: if the handshake fails, with OpenSSL's error as its cause.
     """
-    try:
+    with ExitStack() as failing:
+        failing.callback(opened.close)
         wrapped = context.wrap_socket(
             opened, server_hostname=host.rstrip("."), do_handshake_on_connect=False
         )
-    except BaseException:
-        opened.close()
-        raise
-    try:
-        _shake_hands(wrapped, deadline)
-    except OSError as error:
-        wrapped.close()
-        raise kafka_errors.KafkaConnectionError(f"TLS handshake failed: {error}") from error
-    except BaseException:
-        wrapped.close()
-        raise
+        failing.callback(wrapped.close)
+        try:
+            _shake_hands(wrapped, deadline)
+        except OSError as error:
+            raise kafka_errors.KafkaConnectionError(f"TLS handshake failed: {error}") from error
+        failing.pop_all()
     return wrapped
 
 
 def _shake_hands(wrapped: ssl.SSLSocket, deadline: Deadline) -> None:
     while True:
         try:
-            wrapped.do_handshake()
+            return wrapped.do_handshake()
         except ssl.SSLWantReadError:
             events = EVENT_READ
         except ssl.SSLWantWriteError:
             events = EVENT_WRITE
-        else:
-            return
-        if deadline.has_passed or not is_ready(wrapped, events, deadline.remaining):
-            raise TimeoutError("it timed out")
+        await_ready(wrapped, events, deadline, "it timed out")

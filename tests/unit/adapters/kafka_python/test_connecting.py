@@ -1,8 +1,9 @@
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import pytest
@@ -178,6 +179,33 @@ def test_a_connection_through_a_proxy(scheme):
             _opened(broker, proxy=f"{scheme}://user:{REFUSED}@{proxy.address}")
         assert "does not connect: " in str(raised.value)
         assert REFUSED not in str(raised.value)
+
+
+def test_a_proxy_that_answers_a_byte_at_a_time():
+    """The connection's time is for the whole handshake: each byte comes well within it."""
+    timeout_s, has_ended = 0.5, threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle() -> None:
+            with listening.accept()[0] as proxy, suppress(OSError):
+                proxy.sendall(b"\5\0")
+                # A host name of 255 letters.
+                for byte in (5, 0, 0, 3, 255, *bytes(257)):
+                    if has_ended.wait(timeout_s / 3):
+                        return
+                    proxy.sendall(bytes([byte]))
+
+        serving = threading.Thread(target=trickle)
+        serving.start()
+        url = f"socks5h://127.0.0.1:{listening.getsockname()[1]}"
+        begun = time.monotonic()
+        try:
+            with pytest.raises(KafkaConnectionError, match=r"proxy at .* does not connect: .*time"):
+                open_socket("name", 9092, (), url, Deadline.after(timeout_s))
+            assert time.monotonic() - begun < bound_s(10)
+        finally:
+            has_ended.set()
+            serving.join()
 
 
 def _unreachable(servers: str, protocol: str = "PLAINTEXT", **settings: str) -> PysparkKafkaError:
