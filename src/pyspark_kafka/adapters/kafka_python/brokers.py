@@ -15,9 +15,9 @@ from ...domain.options.option import INT64_MAX
 from ...domain.reading.bytes_read import BytesRead
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
+from ...domain.reading.expected_ranges import ExpectedRanges
 from ...domain.reading.leader_epochs import EpochEndOffset
 from ...domain.reading.near_replicas import NearReplicas
-from ...domain.reading.range_progress import RangeQueue
 from ...domain.reading.record_limits import OversizedRecords
 from ...ports.continuous import PolledRecords
 from ..fetching import Watermarks
@@ -31,7 +31,7 @@ from .settings import client_settings
 from .wire import FetchedData, FetchPosition, FetchResponse, FetchSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Any
 
     import pyarrow as pa
@@ -48,9 +48,6 @@ enough that the number of requests does not matter."""
 
 MAX_WAIT_MS: Final = 1_000
 """How long a broker may wait for records before it sends an empty response."""
-
-MAX_TOGETHER: Final = 128
-"""How many ranges a request names besides the one that is read."""
 
 _BEFORE_SIZE: Final = 12
 """The bytes of a batch before those that its size counts: its offset, and the size."""
@@ -106,7 +103,7 @@ class Brokers:
         """The ends of pauses that brokers asked for (KIP-219)."""
 
         self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
-        self.expected = ExpectedRanges()
+        self.expected = ExpectedRanges[HeldData]()
         self.oversized = OversizedRecords(options.record_limits)
         self.near = NearReplicas(
             options.poll_timeout_ms / 1_000, config["metadata_max_age_ms"] / 1_000
@@ -176,6 +173,21 @@ class Brokers:
         cursor.see_metadata(self.metadata)
         return held if held.position == cursor.position._replace(max_bytes=RANGE_BYTES) else None
 
+    def hold(
+        self,
+        response: FetchResponse,
+        positions: Mapping[TopicPartition, FetchPosition],
+        *,
+        is_by_id: bool,
+    ) -> None:
+        """Keep a copy of what was sent of expected ranges; what failed is fetched again alone."""
+        for partition, position in positions.items():
+            data = response.partitions.get(partition)
+            if data is not None and data.error is kafka_errors.NoError and _is_whole(data.records):
+                # The memory of the response is used again.
+                copied = data._replace(records=memoryview(bytes(data.records)))
+                self.expected.hold(partition, HeldData(position, copied, is_by_id))
+
     def note_sent(self, node: int, response: FetchResponse) -> None:
         """Count the bytes of records in a response."""
         for partition, data in response.partitions.items():
@@ -243,7 +255,7 @@ class PartitionCursor(Cursor):
             raise CorruptBatchError(self.partition, offset, records.problem or "it is cut off")
         if next_offset <= offset:
             return None
-        self.advance(next_offset, append_epochs(self.epochs, records))
+        self.advance(next_offset, self.epochs.extend(records.index.batches))
         batches = self.decoder.decode(records, offset, self.until_offset)
         return FetchedBatches(self, batches, offset, next_offset)
 
@@ -283,73 +295,10 @@ class HeldData:
     is_by_id: bool
 
 
-@final
-class ExpectedRanges:
-    """The ranges that are read next, in order, and what was fetched of them."""
-
-    def __init__(self) -> None:
-        self._expected = RangeQueue()
-        self._held: dict[TopicPartition, HeldData] = {}
-
-    def expect(self, ranges: Collection[OffsetRange]) -> None:
-        """Forget what was expected before."""
-        self._expected = RangeQueue(ranges)
-        self._held = {}
-
-    def begin(self, partition: TopicPartition, offset: int) -> None:
-        """Note that a range is read from its start on: none before it is expected any more."""
-        self._expected.begin(partition, offset)
-
-    def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:
-        """Yield ranges of different partitions on one broker, which one request may name."""
-        seen: set[TopicPartition] = set()
-        for one in self._expected:
-            if len(seen) == MAX_TOGETHER:
-                return
-            if one.partition not in seen and one.partition not in self._held:
-                seen.add(one.partition)
-                if is_there(one.partition):
-                    yield one
-
-    def hold(
-        self,
-        partitions: Mapping[TopicPartition, FetchedData],
-        positions: Mapping[TopicPartition, FetchPosition],
-        *,
-        is_by_id: bool,
-    ) -> None:
-        """Keep a copy of what was sent of expected ranges; what failed is fetched again alone."""
-        for partition, position in positions.items():
-            data = partitions.get(partition)
-            if data is not None and data.error is kafka_errors.NoError and _is_whole(data.records):
-                self._held[partition] = HeldData(position, _copy(data), is_by_id)
-
-    def take(self, partition: TopicPartition) -> HeldData | None:
-        """Return what is held of a partition, once."""
-        return self._held.pop(partition, None)
-
-
 def _is_whole(records: memoryview) -> bool:
     """Return whether the first batch is complete: only one partition's is, beyond the limits."""
     size = int.from_bytes(records[8:12], "big", signed=True)
     return len(records) >= _BEFORE_SIZE + size > _BEFORE_SIZE
-
-
-def _copy(data: FetchedData) -> FetchedData:
-    """Return data that stay when the memory of the response is used again."""
-    return data._replace(records=memoryview(bytes(data.records)))
-
-
-def append_epochs(epochs: FetchedEpochs, records: FetchedRecords) -> int | None:
-    """Add the epochs of batches that follow; return where their log differs, as ``append`` does."""
-    batches = records.index.batches
-    if batches[0].leader_epoch == batches[-1].leader_epoch == epochs.last:
-        return None
-    for batch in batches:
-        diverges_at = epochs.append(batch.leader_epoch, batch.base_offset)
-        if diverges_at is not None:
-            return diverges_at
-    return None
 
 
 def find_other_log(

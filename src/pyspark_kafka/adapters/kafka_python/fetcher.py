@@ -350,9 +350,7 @@ class Fetcher:
         self._brokers.note_sent(node.node, response)
         pause_s = min(response.throttle_s, self._errors.timeout_ms / 1_000)
         self._brokers.not_before[node.node] = now + pause_s
-        self._brokers.expected.hold(
-            response.partitions, node.together, is_by_id=connection.asks_by_id
-        )
+        self._brokers.hold(response, node.together, is_by_id=connection.asks_by_id)
         for partition, position in sent.items():
             cursor = node.cursors.get(partition)
             data = response.of_partition(partition)

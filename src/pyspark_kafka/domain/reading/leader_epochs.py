@@ -8,12 +8,27 @@ Two replicas hold the same records up to an offset if they have the same epochs 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NO_EPOCH: Final = -1
 """The epoch of records in formats without one, and of a leader that does not say its own."""
 
 NO_OFFSET: Final = -1
+
+
+class EpochBatch(Protocol):
+    """A record batch."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of the leader that wrote it."""
+
+    @property
+    def base_offset(self) -> int:
+        """Its first offset."""
 
 
 @final
@@ -64,6 +79,13 @@ class FetchedEpochs:
             return False
         self._confirmed = leader_epoch
         return True
+
+    def extend(self, batches: Sequence[EpochBatch]) -> int | None:
+        """Add batches that follow; return where their log differs, as ``append`` does."""
+        if batches[0].leader_epoch == batches[-1].leader_epoch == self.last:
+            return None
+        found = (self.append(batch.leader_epoch, batch.base_offset) for batch in batches)
+        return next((offset for offset in found if offset is not None), None)
 
     def append(self, epoch: int, base_offset: int) -> int | None:
         """Add the next batch; return where the log differs from what was read, ``None`` if not.
