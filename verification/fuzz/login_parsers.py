@@ -11,11 +11,9 @@ from typing import Final
 from unittest.mock import patch
 
 from cryptography.hazmat.primitives.serialization import PrivateFormat, pkcs12
-from kafka.errors import KafkaError, SaslAuthenticationFailedError
 
 from pyspark_kafka.adapters.continuous.frames import FrameError, FrameReader, FrameWriter
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-from pyspark_kafka.adapters.kafka_python.sasl import scram_messages
 from pyspark_kafka.adapters.security.jks import read_jks
 from pyspark_kafka.adapters.security.memory_files import memory_file
 from pyspark_kafka.adapters.security.oidc import OidcTokenProvider, claims_of
@@ -25,6 +23,7 @@ from pyspark_kafka.domain.continuous.messages import read_message
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.security.login import Login
 from pyspark_kafka.domain.security.oauth import ClientCredentials
+from pyspark_kafka.domain.security.scram import ScramError, scram_messages
 from pyspark_kafka.domain.security.secrets import Secret
 from pyspark_kafka.domain.security.tls import Store, Tls
 from tests.servers.certificates import Authority
@@ -44,18 +43,17 @@ _ERRORS: Final = ErrorMapper("broker:9092", 0, "SCRAM-SHA-256", "user")
 def _scram(content: bytes) -> None:
     """Log in with two messages of the broker, one on each line."""
     challenge, _, outcome = content.partition(b"\n")
-    with patch("secrets.token_urlsafe", lambda _: _NONCE):
-        messages = scram_messages(_USER)
-        next(messages)
-        try:
-            messages.send(challenge)
-            messages.send(outcome)
-        except StopIteration:
-            assert content.partition(b"\n")[2].startswith(b"v=")
-        except KafkaError as error:
-            refused = _ERRORS.refused(error)
-            assert isinstance(refused, PysparkKafkaError)
-            raise
+    messages = scram_messages(_USER, _NONCE)
+    next(messages)
+    try:
+        messages.send(challenge)
+        messages.send(outcome)
+    except StopIteration:
+        assert content.partition(b"\n")[2].startswith(b"v=")
+    except ScramError as error:
+        refused = _ERRORS.refused(error)
+        assert isinstance(refused, PysparkKafkaError)
+        raise
 
 
 def _scram_messages() -> Iterator[bytes]:
@@ -151,7 +149,7 @@ def _own_frames(content: bytes) -> None:
 
 
 def _all() -> Iterator[Parser]:
-    yield Parser("scram", _scram, (SaslAuthenticationFailedError,), _scram_messages())
+    yield Parser("scram", _scram, (ScramError,), _scram_messages())
     yield Parser("token-endpoint", _token, (PysparkKafkaError,), _responses())
     yield Parser("token-claims", _claims, (), [b"e30.eyJzdWIiOiJtZSJ9.c2ln"])
     stores = list(_stores())

@@ -25,6 +25,7 @@ from ...domain.security.errors import (
     tls_failure,
 )
 from ...domain.security.rights import ResourceType
+from ...domain.security.scram import ScramError
 from ...domain.writing.batch import Failure, ProduceError
 from ..call_deadline import within
 from .responses import TlsExpectedError
@@ -85,6 +86,7 @@ _LEADER_ERRORS: Final = (
 )
 
 _LOGIN_ERRORS: Final = (
+    ScramError,
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
     kafka_errors.IllegalSaslStateError,
