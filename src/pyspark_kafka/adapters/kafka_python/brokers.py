@@ -71,11 +71,9 @@ class Brokers:
     """What the fetchers of one reader share: settings, connections, and what brokers said."""
 
     def __init__(self, options: SourceOptions, **defaults: int) -> None:
-        """Translate the options; nothing is connected yet.
+        """Connect to nothing yet; raise as ``client_settings`` for the options.
 
         ``defaults`` are settings that hold unless the options have them.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
         """
         config, self.errors = client_settings(
             options.java, {"max_partition_fetch_bytes": PARTITION_BYTES, **defaults}

@@ -51,10 +51,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
     """Asks brokers; connects at first use."""
 
     def __init__(self, options: SourceOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         config, self._errors = client_settings(options.java)
         self._metadata = ClusterMetadata(config, self._errors)
         self._coordinators = CoordinatorRequests(self._metadata, self._errors)

@@ -13,12 +13,12 @@ from ...domain.writing.transaction_cycle import TransactionCycle, TransactionErr
 from ..call_deadline import Attempts
 from .connections import EncodedRequest, RequestConnection, receive_ready
 from .coordinator_requests import COORDINATOR_MOVED
-from .failures import RETRIABLE_ERRORS, UNREACHABLE, reason_of
+from .failures import RETRIABLE_ERRORS, UNREACHABLE, class_of, reason_of
 from .responses import check_response
 from .transactions import TransactionRequests, end_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from kafka.protocol.metadata import CoordinatorType
 
@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 _ABORT_S: Final = 1.0
 
-_FENCED: Final = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)
+_ERRORS: Final[Mapping[type[Exception], TransactionError]] = {
+    kafka_errors.ConcurrentTransactionsError: TransactionError.CONCURRENT_TRANSACTIONS,
+    kafka_errors.ProducerFencedError: TransactionError.FENCED,
+    kafka_errors.InvalidProducerEpochError: TransactionError.FENCED,
+    kafka_errors.InvalidProducerIdMappingError: TransactionError.FORGOTTEN,
+    **dict.fromkeys(RETRIABLE_ERRORS, TransactionError.RETRIABLE),
+    **dict.fromkeys((OSError, *UNREACHABLE), TransactionError.DISCONNECTED),
+}
 
 
 @final
@@ -153,18 +160,5 @@ class CoordinatorClient:
             self._fail(request, error)
 
     def _fail(self, request: TransactionRequest[Rows], error: Exception) -> None:
-        self._cycle.failed(request, _class_of(error), reason_of(error), time.monotonic())
-
-
-def _class_of(error: Exception) -> TransactionError:
-    if isinstance(error, kafka_errors.ConcurrentTransactionsError):
-        return TransactionError.CONCURRENT_TRANSACTIONS
-    if isinstance(error, _FENCED):
-        return TransactionError.FENCED
-    if isinstance(error, kafka_errors.InvalidProducerIdMappingError):
-        return TransactionError.FORGOTTEN
-    if isinstance(error, (OSError, *UNREACHABLE)):
-        return TransactionError.DISCONNECTED
-    if isinstance(error, RETRIABLE_ERRORS):
-        return TransactionError.RETRIABLE
-    return TransactionError.FATAL
+        kind = class_of(type(error), _ERRORS) or TransactionError.FATAL
+        self._cycle.failed(request, kind, reason_of(error), time.monotonic())

@@ -69,7 +69,6 @@ _PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
     OSError: ProduceError.DISCONNECTED,
     kafka_errors.KafkaConnectionError: ProduceError.DISCONNECTED,
     **dict.fromkeys(RETRIABLE_ERRORS[1:], ProduceError.RETRIABLE),
-    Exception: ProduceError.FATAL,
 }
 
 UNREACHABLE: Final = (
@@ -216,10 +215,16 @@ class ErrorMapper:
                 time.sleep(pause_s)
 
 
+def class_of(error: type[Exception], classes: Mapping[type[Exception], T]) -> T | None:
+    """Return what a mapping has for an error, or for the nearest of its bases."""
+    return next((classes[base] for base in error.__mro__ if base in classes), None)
+
+
 def failure_of(error: type[Exception], message: str) -> Failure:
     """Return an error as a producer acts on it, with Kafka's description if there is no message."""
-    classes = (_PRODUCE_ERRORS[base] for base in error.__mro__ if base in _PRODUCE_ERRORS)
-    return Failure(next(classes), message or _description(error))
+    return Failure(
+        class_of(error, _PRODUCE_ERRORS) or ProduceError.FATAL, message or _description(error)
+    )
 
 
 def reason_of(error: Exception) -> str:

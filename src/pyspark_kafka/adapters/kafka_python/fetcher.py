@@ -24,7 +24,7 @@ from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..fetching import LeaderlessPartitions
 from ..kafka_format.column_buffers import MAX_ROWS
 from .brokers import RANGE_BYTES, find_other_log
-from .failures import RETRIABLE_ERRORS, reason_of
+from .failures import RETRIABLE_ERRORS, class_of, reason_of
 from .wire import NO_REPLICA, FetchPosition
 
 if TYPE_CHECKING:
@@ -394,9 +394,8 @@ class Fetcher:
         """
         if error is kafka_errors.NoError:
             return None
-        for base in error.__mro__:
-            if base in _FETCH_ERRORS:
-                return _FETCH_ERRORS[base]
+        if found := class_of(error, _FETCH_ERRORS):
+            return found
         right = topic_right(Operation.READ, partition.topic)
         raise self._errors.request_error(f"a fetch from {partition}", error, [right])
 

@@ -36,10 +36,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     """Asks the leaders of partitions, all at the same time; connects at first use."""
 
     def __init__(self, options: SourceOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         config, self._errors = client_settings(options.java)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[str, dict[int, int]] = {}

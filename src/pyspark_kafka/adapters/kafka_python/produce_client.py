@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import PysparkKafkaError, UnknownTopicError
-from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
+from ...domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    topic_right,
+    transaction_rights,
+)
 from ...domain.topic_partition import TopicPartition
 from ...domain.writing.batch import (
     AddPartitionsToTxn,
@@ -37,7 +42,7 @@ from .connections import ProduceConnection, receive_ready
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
 from .rows import BatchPartitioner, Rows
 from .settings import client_settings
-from .transactions import TransactionRequests, partitions_rights
+from .transactions import TransactionRequests
 from .wire import ProduceSettings
 
 if TYPE_CHECKING:
@@ -208,7 +213,7 @@ class ProduceClient:
     def _add_partitions(
         self, transaction: Transaction, partitions: Collection[TopicPartition]
     ) -> None:
-        rights = partitions_rights(transaction, partitions)
+        rights = transaction_rights(transaction.transactional_id, partitions)
         with self._errors.mapped_errors("a request to add partitions", *rights):
             try:
                 self._requests.add_partitions(transaction, partitions)
@@ -325,10 +330,7 @@ class ProducerFactory:
     """Makes producers that share the cluster's metadata, and are used by one thread."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         self.config, self.errors = client_settings(options.java)
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = BatchPartitioner(self.metadata, self.errors, options.producer)

@@ -29,10 +29,7 @@ class KafkaPythonRecordReader(RecordReader):
     """Reads one partition at a time; connects at first use, and stays connected."""
 
     def __init__(self, options: SourceOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         self._poll_timeout_ms = options.poll_timeout_ms
         self._brokers = Brokers(options)
 

@@ -28,10 +28,7 @@ class KafkaPythonRecordWriter(RecordWriter):
     """Encodes Arrow batches as Kafka's and sends them; connects once, at first use."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         self._producer = options.producer
         self._factory = ProducerFactory(options)
         self._errors = self._factory.errors

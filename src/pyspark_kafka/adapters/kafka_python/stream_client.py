@@ -39,10 +39,7 @@ class KafkaPythonStreamClient(StreamClient):
     def __init__(
         self, source: SourceOptions, sink: SinkOptions | None, continuous: ContinuousSettings
     ) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         self._brokers = Brokers(source, fetch_max_bytes=_RESPONSE_BYTES)
         self._fetcher = Fetcher(self._brokers, is_continuous=True)
         self._projection = source.projection

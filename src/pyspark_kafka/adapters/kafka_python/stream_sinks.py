@@ -14,7 +14,12 @@ from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import Operation, group_rights, transactional_id_right
+from ...domain.security.rights import (
+    Operation,
+    group_rights,
+    transaction_rights,
+    transactional_id_right,
+)
 from ...domain.writing.batch import AddPartitionsToTxn
 from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
@@ -37,7 +42,6 @@ from .transactions import (
     add_partitions_request,
     commit_offsets_request,
     end_request,
-    partitions_rights,
 )
 
 if TYPE_CHECKING:
@@ -68,10 +72,7 @@ class AtLeastOnceSink(StreamSink):
     """Writes as one producer, idempotent as its settings say."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         super().__init__()
         self._topic = options.topic
         self._factory = ProducerFactory(options)
@@ -229,7 +230,7 @@ class _TransactionalWriter:
     def _rights(self, request: TransactionRequest[Rows]) -> Collection[Right]:
         match request:
             case AddPartitionsToTxn(transaction, partitions):
-                return partitions_rights(transaction, partitions)
+                return transaction_rights(transaction.transactional_id, partitions)
             case _:
                 return _cycle_rights([self.transactional_id], self._group_id, [self._partition])
 
@@ -270,10 +271,7 @@ class ExactlyOnceSink(StreamSink):
     """Commits outputs and the offsets of their input together, by a writer for each partition."""
 
     def __init__(self, options: SinkOptions, continuous: ContinuousSettings) -> None:
-        """Translate the options; nothing is connected yet.
-
-        :raises OptionsError: if a setting is not known to kafka-python.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         super().__init__()
         self._settings = continuous
         self._writers: dict[TopicPartition, _TransactionalWriter] = {}

@@ -21,7 +21,6 @@ from ...domain.errors import OptionsError, UnsupportedFeatureError
 from ...domain.security.rights import (
     Operation,
     group_rights,
-    topic_rights,
     transactional_id_right,
 )
 from ...domain.topic_partition import TopicPartition
@@ -219,16 +218,6 @@ def add_partitions_request(
     )
 
 
-def partitions_rights(
-    transaction: Transaction, partitions: Iterable[TopicPartition]
-) -> list[Right]:
-    """Return what adding partitions to a transaction needs."""
-    return [
-        transactional_id_right(Operation.WRITE, transaction.transactional_id),
-        *topic_rights(Operation.WRITE, partitions),
-    ]
-
-
 def add_offsets_request(transaction: Transaction, group_id: str) -> AddOffsetsToTxnRequest:
     """Return a request to add a group's offsets to a transaction."""
     return AddOffsetsToTxnRequest(
@@ -331,10 +320,7 @@ class KafkaPythonTransactions(Transactions):
     """Begins and ends transactions at their coordinators."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Connect to nothing yet.
-
-        :raises OptionsError: if kafka-python does not know a setting or cannot read its value.
-        """
+        """Connect to nothing yet; raise as ``client_settings`` for the options."""
         config, self._errors = client_settings(options.java)
         self._timeout_ms = options.producer.transaction_timeout_ms
         self._metadata = ClusterMetadata(config, self._errors)

@@ -99,6 +99,14 @@ def group_rights(
     return [group_right(operation, group_id), *topic_rights(operation, partitions)]
 
 
+def transaction_rights(transactional_id: str, partitions: Iterable[TopicPartition]) -> list[Right]:
+    """Return what writing to partitions in a transaction needs."""
+    return [
+        transactional_id_right(Operation.WRITE, transactional_id),
+        *topic_rights(Operation.WRITE, partitions),
+    ]
+
+
 DESCRIBE_BROKERS: Final = Right(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
 """Lets a user see the settings of brokers."""
 
