@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     ProduceSettings,
     responses_of,
 )
-from pyspark_kafka.domain.cluster.cluster_view import ClusterView
+from pyspark_kafka.domain.cluster.cluster_view import ClusterView, Leadership, TopicView
 from pyspark_kafka.domain.cluster.topics import Broker
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -256,9 +257,9 @@ def _fetch_offsets(
 ) -> None:
     fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
     fetcher._errors = fetcher._groups._errors = ERRORS
-    fetcher._leaders[PARTITION.topic] = {PARTITION.partition: 0}
     answering = Answering(content, broker)
-    fetcher._metadata.learn(answering.view)
+    leaders = TopicView({PARTITION.partition: Leadership(0)})
+    fetcher._metadata.learn(replace(answering.view, topics={PARTITION.topic: leaders}))
     fetcher._metadata.ask_any = answering.ask_any  # type: ignore[method-assign]
     fetcher._metadata.send_all = answering.send_all  # type: ignore[method-assign]
     call(fetcher)

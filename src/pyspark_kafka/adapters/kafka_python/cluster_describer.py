@@ -19,7 +19,7 @@ from ...domain.cluster.topics import (
     PartitionDescription,
     TopicDescription,
 )
-from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...domain.security.rights import OPERATION_CODES, Operation, group_right
 from ...ports.cluster import ClusterDescriber
 from .cluster_metadata import NO_LEADER, ClusterMetadata
 from .coordinator_requests import RETRY_S, CoordinatorRequests
@@ -120,7 +120,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
     def _existing(self, described: Iterable[Any]) -> list[Any]:
         """Return the topics that exist.
 
-        :raises PysparkKafkaError: if the user may not describe one, or it has another error.
+        :raises KafkaRequestError: if one has another error.
         """
         found = []
         for topic in described:
@@ -128,8 +128,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
             if error is kafka_errors.NoError:
                 found.append(topic)
             elif error is not kafka_errors.UnknownTopicOrPartitionError:
-                rights = [topic_right(Operation.DESCRIBE, topic.name)]
-                raise self._errors.request_error(f"{METADATA} of '{topic.name}'", error, rights)
+                raise self._errors.request_error(f"{METADATA} of '{topic.name}'", error, ())
         return found
 
     def _optional(self, call: Callable[[], T]) -> T | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
 
+_HIDDEN: Final = kafka_errors.TopicAuthorizationFailedError
+
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
 
@@ -99,10 +101,8 @@ class ClusterMetadata(BrokerRequests):
         :raises InvalidTopicError: if no topic can have the name.
         """
         error = kafka_errors.for_code(self.view.topic(topic).error_code)
-        if error is kafka_errors.TopicAuthorizationFailedError:
-            operation = Operation.WRITE if self._for_writing else Operation.DESCRIBE
-            rights = [topic_right(operation, topic)]
-            raise RefusedError(self._errors.request_error("a request for metadata", error, rights))
+        if error is _HIDDEN:
+            raise self._hidden([topic])
         if error is kafka_errors.InvalidTopicError:
             raise error(f"no topic can be named '{topic}'")
 
@@ -127,6 +127,7 @@ class ClusterMetadata(BrokerRequests):
     ) -> list[Any]:
         """Return topics, ``None`` for all, as a ``MetadataResponse`` has them.
 
+        :raises RefusedError: with the missing rights, if the user must not know a topic.
         :raises KafkaProtocolError: if it leaves out a topic.
         :raises KafkaError: if no broker answers in time.
         """
@@ -134,7 +135,16 @@ class ClusterMetadata(BrokerRequests):
         with reading():
             check_topics(described)
             require_all((topic.name for topic in described), topics or ())
+        described = [each for each in described if topics is None or each.name in topics]
+        hidden = [topic.name for topic in described if topic.error_code == _HIDDEN.errno]
+        if hidden:
+            raise self._hidden(hidden)
         return described
+
+    def _hidden(self, topics: Iterable[str]) -> RefusedError:
+        operation = Operation.WRITE if self._for_writing else Operation.DESCRIBE
+        rights = [topic_right(operation, topic) for topic in sorted(topics)]
+        return RefusedError(self._errors.request_error("a request for metadata", _HIDDEN, rights))
 
     def _request(self, topics: Iterable[str] | None, *, with_operations: bool = False) -> list[Any]:
         topic = MetadataRequest.MetadataRequestTopic
@@ -206,6 +216,10 @@ class ClusterMetadata(BrokerRequests):
         """Return all brokers; raises as ``refresh``."""
         self.refresh()
         return sorted(self.view.brokers.values())
+
+    def forget_leaders(self) -> None:
+        """Know no leader until there are new metadata."""
+        self.view = ClusterView(self.view.brokers)
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""

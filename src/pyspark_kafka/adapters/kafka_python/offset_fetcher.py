@@ -12,7 +12,7 @@ from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSp
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import Operation, group_rights, topic_right, topic_rights
+from ...domain.security.rights import Operation, group_rights, topic_rights
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.reading import OffsetFetcher
@@ -39,7 +39,6 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """Connect to nothing yet; raise as ``client_settings`` for the options."""
         config, self._errors = client_settings(options.java)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
-        self._leaders: dict[str, dict[int, int]] = {}
         self._metadata = ClusterMetadata(config, self._errors)
         self._groups = CoordinatorRequests(self._metadata, self._errors)
 
@@ -110,24 +109,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     def _describe(self, topics: Collection[str] | None) -> list[Any]:
         """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
         with self._errors.mapped_errors("a request for metadata"):
-            answered = self._metadata.describe(topics)
-        asked = frozenset(topics or ())
-        described = [each for each in answered if topics is None or each.name in asked]
-        refused = kafka_errors.TopicAuthorizationFailedError
-        hidden = sorted(topic.name for topic in described if topic.error_code == refused.errno)
-        if hidden:
-            rights = [topic_right(Operation.DESCRIBE, topic) for topic in hidden]
-            raise self._errors.request_error("a request for metadata", refused, rights)
-        self._leaders |= {
-            topic.name: {
-                each.partition_index: each.leader_id
-                for each in topic.partitions
-                if each.leader_id >= 0
-            }
-            for topic in described
-            if not topic.error_code
-        }
-        return described
+            return self._metadata.describe(topics)
 
     def _query(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
@@ -159,7 +141,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """Return partitions by leader and topic; nothing if the leader of one is not known."""
         by_leader: dict[int, dict[str, list[TopicPartition]]] = {}
         for partition in wanted:
-            leader = self._leaders.get(partition.topic, {}).get(partition.partition)
+            leader = self._metadata.known_leader(partition)
             if leader is None:
                 return {}
             by_topic = by_leader.setdefault(leader, {})
@@ -180,7 +162,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         try:
             offsets = _offsets(self._metadata.send_all(requests).values(), wanted)
         except (kafka_errors.KafkaError, OSError):
-            self._leaders.clear()
+            self._metadata.forget_leaders()
             raise
         # Only a time that no record reaches has none.
         is_by_time = not any(isinstance(spec, OffsetSpec) for spec in wanted.values())

@@ -45,7 +45,7 @@ def _fetcher(answer: Callable[[Any, Any], None], *apis: str) -> Iterator[KafkaPy
 def test_answers_about_others_are_ignored():
     with _fetcher(_and_another, "Metadata", "ListOffsets", "OffsetFetch") as fetcher:
         assert WANTED in fetcher.partitions(Subscribe(("t",)))
-        fetcher._leaders.clear()
+        fetcher._metadata.forget_leaders()
         for _ in range(2):
             assert fetcher.latest([WANTED]) == {WANTED: 5}
         fetcher.commit("g", PartitionOffsets({WANTED: 3}))
