@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
@@ -19,6 +17,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from ... import __version__
 from ...domain.security.secrets import HIDDEN
 from .connections import BrokerConnection, Opened, new_memory
 from .responses import reading
@@ -82,15 +81,6 @@ class ConnectionSettings:
         )
 
 
-@cache
-def _version() -> str:
-    try:
-        return version(_SOFTWARE)
-    except PackageNotFoundError:
-        # Its folder was put on the path by itself; the Java client says the same then.
-        return "unknown"
-
-
 def connect(
     host: str, port: int, settings: ConnectionSettings, deadline: Deadline, node: int | None = None
 ) -> Opened:
@@ -152,7 +142,7 @@ class _Setup(BrokerConnection):
             return BrokerVersionData(self._settings.broker_version)
         for number in _VERSIONS_VERSIONS:
             request = ApiVersionsRequest(
-                client_software_name=_SOFTWARE, client_software_version=_version()
+                client_software_name=_SOFTWARE, client_software_version=__version__
             )
             answer = self._ask(request, ApiVersionsResponse, number)
             if answer.error_code != kafka_errors.UnsupportedVersionError.errno:

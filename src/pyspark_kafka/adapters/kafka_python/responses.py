@@ -102,11 +102,9 @@ def check_topics(described: Iterable[Any]) -> None:
 
     :raises KafkaProtocolError: if one has partitions as no topic has.
     """
-    if any(topic.name is None for topic in described):
-        raise kafka_errors.KafkaProtocolError("a topic has no name")
     for topic in described:
-        found = [] if topic.error_code else [each.partition_index for each in topic.partitions]
-        if not topic.error_code and min(found, default=-1) < 0:
+        found = [0] if topic.error_code else [each.partition_index for each in topic.partitions]
+        if topic.name is None or min(found, default=-1) < 0:
             raise kafka_errors.KafkaProtocolError(
                 f"topic '{topic.name}' has the partitions {found[:5]}"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict, deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ...domain.continuous.epochs import Output
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options.sink import SinkOptions
     from ...domain.security.rights import Right
@@ -276,7 +274,6 @@ class ExactlyOnceSink(StreamSink):
         self._settings = continuous
         self._writers: dict[TopicPartition, _TransactionalWriter] = {}
         self._revoked: set[TopicPartition] = set()
-        self._outputs: defaultdict[TopicPartition, deque[Output]] = defaultdict(deque)
         self._topic = options.topic
         self._timeout_ms = min(options.producer.transaction_timeout_ms, MAX_TIMEOUT_MS)
         self._max_waiting_bytes = options.producer.buffer_memory // 2
@@ -304,9 +301,11 @@ class ExactlyOnceSink(StreamSink):
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         with self._mapped_errors():
             batches = partitioned(outputs, self._topic, self._factory)
-            writer = self._track(polled)
-            if writer is None:
+            writer = self._writers.get(polled.partition)
+            if writer is None or polled.partition in self._revoked:
+                # Another task may read it already.
                 return
+            self._tracker.add(polled.partition, polled.next_offset, 1)
             writer.cycle.append(batches, polled.next_offset)
             wait_s = writer.send()
             while writer.cycle.waiting_bytes > self._max_waiting_bytes:
@@ -327,33 +326,18 @@ class ExactlyOnceSink(StreamSink):
             closing.callback(self._factory.close)
             closing.callback(self._close_writers, list(self._writers))
 
-    def _track(self, polled: PolledRecords) -> _TransactionalWriter | None:
-        """Return the writer of outputs, which its commit of their offset acknowledges.
-
-        There is none if the partition was revoked: another task may read it already.
-        """
-        partition = polled.partition
-        if partition in self._revoked or partition not in self._writers:
-            return None
-        output = self._tracker.add(partition, polled.next_offset, 1)
-        self._outputs[partition].append(output)
-        return self._writers[partition]
-
     def _take_committed(self) -> None:
         """Acknowledge outputs, and close the writers of revoked partitions that are done."""
         for partition, writer in self._writers.items():
             committed = writer.cycle.take_committed()
             if committed is not None:
-                outputs = self._outputs[partition]
-                while outputs and outputs[0].next_offset <= committed:
-                    self._tracker.acknowledge(outputs.popleft(), 1)
+                self._tracker.acknowledge_until(partition, committed)
         self._close_writers([each for each in self._revoked if self._writers[each].is_settled])
 
     def _close_writers(self, partitions: Collection[TopicPartition]) -> None:
         with ExitStack() as closing:
             for partition in partitions:
                 self._revoked.discard(partition)
-                self._outputs.pop(partition, None)
                 writer = self._writers.pop(partition, None)
                 if writer is not None:
                     closing.callback(writer.close)

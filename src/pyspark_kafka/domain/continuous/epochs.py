@@ -175,6 +175,14 @@ class OutputTracker:
         output.unacknowledged -= rows
         self._advance(output.partition)
 
+    def acknowledge_until(self, partition: TopicPartition, offset: int) -> None:
+        """Acknowledge all outputs of a partition's records up to an offset."""
+        for output in self._outputs.get(partition, ()):
+            if output.next_offset > offset:
+                break
+            output.unacknowledged = 0
+        self._advance(partition)
+
     def forget(self, partition: TopicPartition) -> None:
         """Forget the outputs of a partition, which is read from another offset."""
         self._outputs.pop(partition, None)
