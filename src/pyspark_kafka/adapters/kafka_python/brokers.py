@@ -197,14 +197,14 @@ class Brokers:
         by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         for (node, is_leader), size in sent.items():
             # A range may end after the reader: it must not connect again.
-            rack = "" if self._metadata is None else self._metadata.rack(node)
+            rack = "" if self._metadata is None else self._metadata.view.rack(node)
             by_role[is_leader][rack] += size
         return BytesRead(+by_role[True], +by_role[False])
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """Return the broker to fetch from by the last metadata; ``None`` without a leader."""
         replica = self.near.of(partition)
-        return self.metadata.known_leader(partition) if replica is None else replica
+        return self.metadata.view.leadership(partition).node if replica is None else replica
 
     def close(self) -> None:
         """Close all connections, also of ranges that are read; a second call does nothing."""
@@ -237,8 +237,8 @@ class PartitionCursor(Cursor):
 
     def see_metadata(self, metadata: ClusterMetadata) -> None:
         """Note the leader's epoch and the topic's id by the last metadata."""
-        self.see(metadata.topic_id(self.partition.topic), metadata.source)
-        self.follow(metadata.leader_epoch(self.partition))
+        self.see(metadata.view.topic_id(self.partition.topic), metadata.source)
+        self.follow(metadata.view.leadership(self.partition).epoch)
 
     def take(self, data: FetchedData) -> FetchedBatches | None:
         """Pass records that were fetched, and return them; ``None`` if all are before the offset.

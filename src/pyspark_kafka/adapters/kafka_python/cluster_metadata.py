@@ -19,7 +19,6 @@ from .responses import check_topics, reading, require_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-    from uuid import UUID
 
     from ...domain.cluster.backoff import Address
     from ...domain.topic_partition import TopicPartition
@@ -70,10 +69,10 @@ class ClusterMetadata(BrokerRequests):
         :raises KafkaError: if no broker answers in time, or the user must not know the topic.
         """
         self._use(partition.topic)
-        if self._age.is_stale(partition) or self.known_leader(partition) is None:
+        if self._age.is_stale(partition) or self.view.leadership(partition).node is None:
             self.refresh()
             self.check_right(partition.topic)
-        return self.known_leader(partition)
+        return self.view.leadership(partition).node
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist.
@@ -177,30 +176,6 @@ class ClusterMetadata(BrokerRequests):
     def is_outdated(self) -> bool:
         """Whether the last metadata are older than ``metadata.max.age.ms``."""
         return self._age.is_outdated(time.monotonic())
-
-    def known_leader(self, partition: TopicPartition) -> int | None:
-        """Return the leader's node id by the last metadata; ``None`` without one."""
-        return self.view.leadership(partition).node
-
-    def rack(self, node: int) -> str:
-        """Return the rack of a broker by the last metadata; ``""`` if they have none."""
-        found = self.view.brokers.get(node)
-        return "" if found is None else found.rack
-
-    def is_leaderless(self, partition: TopicPartition) -> bool:
-        """Return whether a partition exists and has no leader, by the last metadata."""
-        return self.view.has(partition) and self.known_leader(partition) is None
-
-    def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return the leader's epoch by the last metadata, -1 if it is not known."""
-        return self.view.leadership(partition).epoch
-
-    def topic_id(self, topic: str) -> UUID | None:
-        """Return a topic's id by the last metadata.
-
-        ``None`` if the topic does not exist, or the cluster is older than Kafka 2.8 (KIP-516).
-        """
-        return self.view.topic(topic).topic_id
 
     def ask_others_first(self, node: int) -> None:
         """Request metadata of other brokers than one that did not answer a fetch."""

@@ -307,8 +307,8 @@ class Fetcher:
         return {
             one.partition: FetchPosition(
                 one.from_offset,
-                leader_epoch=metadata.leader_epoch(one.partition),
-                topic_id=metadata.topic_id(one.partition.topic),
+                leader_epoch=metadata.view.leadership(one.partition).epoch,
+                topic_id=metadata.view.topic_id(one.partition.topic),
                 max_bytes=RANGE_BYTES,
             )
             for one in self._brokers.expected.next_on(
@@ -513,7 +513,7 @@ class Fetcher:
         # Nothing can be fetched: it waits for an election, or for a broker that knows of one.
         cursor.failing_since = math.inf
         self._brokers.metadata.invalidate(cursor.partition)
-        if self._brokers.metadata.is_leaderless(cursor.partition):
+        if self._brokers.metadata.view.is_leaderless(cursor.partition):
             self._outages.add(cursor.partition, now)
 
     def _is_former(self, cursor: PartitionCursor) -> bool:
@@ -521,7 +521,7 @@ class Fetcher:
         metadata, partition = self._brokers.metadata, cursor.partition
         if self._near.of(partition) is not None:
             return False
-        is_former = cursor.was_led(metadata.leader_epoch(partition))
+        is_former = cursor.was_led(metadata.view.leadership(partition).epoch)
         if is_former:
             metadata.invalidate(partition)
             cursor.failing_since = min(cursor.failing_since, self._begun)
@@ -536,8 +536,8 @@ class Fetcher:
             for partition, cursor in list(node.cursors.items()):
                 if self._near.of(partition) is not None:
                     continue
-                if metadata.known_leader(partition) not in (None, node.node) and (
-                    cursor.is_led_elsewhere(metadata.leader_epoch(partition))
+                if metadata.view.leadership(partition).node not in (None, node.node) and (
+                    cursor.is_led_elsewhere(metadata.view.leadership(partition).epoch)
                 ):
                     self._move(node, cursor)
 
@@ -570,7 +570,7 @@ class Fetcher:
     def _check_topic(self, cursor: PartitionCursor) -> None:
         """Stop if it is another topic of the same name, once what was fetched is taken."""
         metadata = self._brokers.metadata
-        cursor.see(metadata.topic_id(cursor.partition.topic), metadata.source)
+        cursor.see(metadata.view.topic_id(cursor.partition.topic), metadata.source)
         if cursor.topic.is_recreated and not cursor.is_undecoded and self._may_raise(cursor):
             watermarks = self._watermarks.attempt(cursor.partition)
             if watermarks is not None:
@@ -599,7 +599,7 @@ class Fetcher:
         node = self._nodes.setdefault(number, _Node(number))
         del self._leaderless[cursor.partition]
         node.cursors[cursor.partition] = cursor
-        cursor.follow(self._brokers.metadata.leader_epoch(cursor.partition))
+        cursor.follow(self._brokers.metadata.view.leadership(cursor.partition).epoch)
         if cursor.is_new:
             # The request in flight may wait for other partitions' records for long, and a broker
             # handles one request of a connection at a time.

@@ -141,7 +141,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """Return partitions by leader and topic; nothing if the leader of one is not known."""
         by_leader: dict[int, dict[str, list[TopicPartition]]] = {}
         for partition in wanted:
-            leader = self._metadata.known_leader(partition)
+            leader = self._metadata.view.leadership(partition).node
             if leader is None:
                 return {}
             by_topic = by_leader.setdefault(leader, {})

@@ -56,10 +56,23 @@ class ClusterView:
         """Return whether a partition is known."""
         return partition.partition in self.topic(partition.topic).partitions
 
+    def topic_id(self, name: str) -> UUID | None:
+        """Return a topic's id; ``None`` on clusters before Kafka 2.8 (KIP-516)."""
+        return self.topic(name).topic_id
+
     def leadership(self, partition: TopicPartition) -> Leadership:
         """Return who leads a partition, nobody if it is not known."""
         found = self.topic(partition.topic).partitions
         return found.get(partition.partition, _UNKNOWN_PARTITION)
+
+    def is_leaderless(self, partition: TopicPartition) -> bool:
+        """Return whether a partition exists and has no leader."""
+        return self.has(partition) and self.leadership(partition).node is None
+
+    def rack(self, node: int) -> str:
+        """Return the rack of a broker, ``""`` if it has none or is not known."""
+        found = self.brokers.get(node)
+        return "" if found is None else found.rack
 
     def address(self, node: int) -> Address | None:
         """Return where a broker listens, ``None`` if it is not known."""

@@ -14,7 +14,7 @@ from kafka.protocol.broker_version_data import BrokerVersionData
 
 from pyspark_kafka.adapters.kafka_python.connections import Opened, ReceiveBuffer
 from pyspark_kafka.adapters.kafka_python.wire import FetchedData, FetchPosition, FetchResponse
-from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
+from pyspark_kafka.domain.cluster.cluster_view import Leadership
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 NODE = 7
@@ -32,10 +32,11 @@ def metadata_of(
     """Return a ``ClusterMetadata`` that knows leaders, and cannot connect to them now."""
     return Mock(
         leader=leader,
-        known_leader=leader,
-        is_leaderless=lambda partition: leader(partition) is None,
-        leader_epoch=lambda _: NO_EPOCH,
-        topic_id=topic_id,
+        view=Mock(
+            leadership=lambda partition: Leadership(leader(partition)),
+            is_leaderless=lambda partition: leader(partition) is None,
+            topic_id=topic_id,
+        ),
         connect=Mock(side_effect=kafka_errors.NodeNotReadyError("it ended")),
         is_outdated=False,
     )

@@ -75,14 +75,14 @@ def test_leaders_that_are_refused_again_are_asked_of_another_broker():
         with closing(ClusterMetadata(DEFAULTS, errors)) as metadata:
             metadata.leader(first)
             metadata.refresh()
-            cut_off, former = metadata.source, metadata.leader_epoch(first)
+            cut_off, former = metadata.source, metadata.view.leadership(first).epoch
             assert cut_off is not None
             for partition in (first, second):
                 cluster.elect(partition, 1 - cut_off, unknown_to=cut_off)
             for partition in (first, second, first):
                 metadata.invalidate(partition)
                 metadata.leader(partition)
-            assert metadata.leader_epoch(first) > former
+            assert metadata.view.leadership(first).epoch > former
 
 
 def _close_after(line: Line, frame: bytes) -> None:

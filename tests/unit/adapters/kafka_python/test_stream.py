@@ -20,6 +20,7 @@ from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_sinks import _TransactionalWriter
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
+from pyspark_kafka.domain.cluster.cluster_view import Leadership
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -107,7 +108,7 @@ def test_a_former_leader_is_not_followed_with_the_epoch_of_its_successor(brokers
     """It would answer as a follower, which may lag, and be taken for the leader for as long."""
     epochs = [2]
     brokers._metadata = metadata_of(leaders.get, lambda _: UUID(int=1))
-    brokers.metadata.leader_epoch = lambda _: epochs[-1]
+    brokers.metadata.view.leadership = lambda each: Leadership(leaders.get(each), epochs[-1])
     cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
     cursor.see_metadata(brokers.metadata)
     fetcher = Fetcher(brokers, is_continuous=True)
