@@ -40,7 +40,10 @@ _SECURITY_HINT: Final = "it may expect TLS or a login: set 'kafka.security.proto
 
 
 class BrokerRequests:
-    """Sends requests in the thread that calls; connects at first use."""
+    """Sends requests in the thread that calls; connects at first use.
+
+    Methods raise ``KafkaError`` if no response comes in time, or a broker is not known.
+    """
 
     def __init__(self, config: Mapping[str, Any], errors: ErrorMapper) -> None:
         """Connect to nothing yet; ``config`` is complete."""
@@ -118,17 +121,11 @@ class BrokerRequests:
                     return address, answer
 
     def send(self, request: Any, node: int | None = None) -> Any:
-        """Return the response of a broker, or of any.
-
-        :raises KafkaError: if none comes in time, or the broker is not known.
-        """
+        """Return the response of a broker, or of any."""
         return self.ask_any(request)[1] if node is None else self.send_all({node: request})[node]
 
     def send_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Return the responses of several brokers, which are asked at the same time.
-
-        :raises KafkaError: if one does not come in time, or a broker is not known.
-        """
+        """Return the responses of several brokers, which are asked at the same time."""
         with self._errors.one_deadline() as deadline:
             asked = [
                 (self._address(node), node, EncodedRequest(request))
@@ -150,7 +147,6 @@ class BrokerRequests:
         ``waits`` is whether to wait after a failed attempt.
 
         :raises NodeNotReadyError: if it does not wait, with why the last attempt failed.
-        :raises KafkaError: if the broker does not answer in time.
         """
         address = self._address(node)
         if not waits and self._seconds_left(address):

@@ -64,10 +64,7 @@ class ClusterMetadata(BrokerRequests):
         self._expected = frozenset(topics)
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """Return the leader's node id; ``None`` while there is none.
-
-        :raises KafkaError: if no broker answers in time, or the user must not know the topic.
-        """
+        """Return the leader's node id, ``None`` while there is none; raise as ``check_right``."""
         self._use(partition.topic)
         if self._age.is_stale(partition) or self.view.leadership(partition).node is None:
             self.refresh()
@@ -75,11 +72,7 @@ class ClusterMetadata(BrokerRequests):
         return self.view.leadership(partition).node
 
     def partition_count(self, topic: str) -> int:
-        """Return the number of partitions of a topic, 0 if it does not exist.
-
-        :raises KafkaError: if no broker answers in time, the topic's name is invalid, or the user
-            must not know it.
-        """
+        """Return the number of partitions of a topic, 0 if there is none; as ``check_right``."""
         self._use(topic)
         if not self.known_partition_count(topic):
             self.refresh()
@@ -111,10 +104,7 @@ class ClusterMetadata(BrokerRequests):
         return self._topics
 
     def refresh(self, topics: Iterable[str] = ()) -> None:
-        """Request the metadata of these topics and of those in use.
-
-        :raises KafkaError: if no broker answers in time.
-        """
+        """Request the metadata of these topics and of those in use."""
         self.add_topics(topics)
         if self._age.asks(time.monotonic()):
             self.ask_last(self._asked)
@@ -128,7 +118,6 @@ class ClusterMetadata(BrokerRequests):
 
         :raises RefusedError: with the missing rights, if the user must not know a topic.
         :raises KafkaProtocolError: if it leaves out a topic.
-        :raises KafkaError: if no broker answers in time.
         """
         described = self._request(topics, with_operations=with_operations)
         with reading():
@@ -182,13 +171,13 @@ class ClusterMetadata(BrokerRequests):
         self.ask_last(self.view.address(node))
 
     def nodes(self) -> list[int]:
-        """Return the node ids of all brokers; raises as ``refresh`` does."""
+        """Return the node ids of all brokers."""
         if not self.view.brokers:
             self.refresh()
         return list(self.view.brokers)
 
     def brokers(self) -> list[Broker]:
-        """Return all brokers; raises as ``refresh``."""
+        """Return all brokers."""
         self.refresh()
         return sorted(self.view.brokers.values())
 

@@ -106,7 +106,11 @@ class Opened:
 
 
 class BrokerConnection:
-    """A connection to one broker, for requests whose responses come in order. Not thread-safe."""
+    """A connection to one broker, for requests whose responses come in order. Not thread-safe.
+
+    Sending and receiving raise ``OSError`` if the connection is lost, and ``KafkaProtocolError`` if
+    what comes is no response to the oldest request.
+    """
 
     def __init__(
         self, opened: Opened, timeout_ms: int, max_frame_bytes: int = MAX_FRAME_BYTES
@@ -196,10 +200,8 @@ class BrokerConnection:
     def _poll_frame(self, allocate: Callable[[int], memoryview]) -> memoryview | None:
         """Receive what is there, and return a frame without its length once it is complete.
 
-        ``allocate`` returns memory of the size that it is given.
-
-        :raises OSError: if the connection is lost.
-        :raises KafkaError: if what comes is no frame, or too large; no memory is taken for it.
+        ``allocate`` returns memory of the size that it is given, and is not called for a frame that
+        is too large.
         """
         self._times.look(time.monotonic())
         if self._frame is None:
@@ -306,8 +308,6 @@ class FetchConnection(BrokerConnection):
         """Request the records of partitions, each from a position on.
 
         Topics are requested by id if all ids are known, and the broker takes ids.
-
-        :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
         self._topics = {each.topic_id: partition.topic for partition, each in positions.items()}
@@ -327,8 +327,6 @@ class FetchConnection(BrokerConnection):
 
         Its records are in the buffer.
 
-        :raises OSError: if the connection is lost.
-        :raises KafkaProtocolError: if something else is received.
         :raises FrameTooLargeError: if the response is larger than what was asked for.
         """
         frame = self._poll_frame(buffer.view)
@@ -361,10 +359,7 @@ class ProduceConnection(BrokerConnection):
     def send(
         self, batches: Mapping[TopicPartition, bytes | memoryview], transactional_id: str | None
     ) -> None:
-        """Send one batch for each of some partitions.
-
-        :raises OSError: if the connection is lost.
-        """
+        """Send one batch for each of some partitions."""
         self._correlation_id += 1
         request = self._settings.request(
             batches, transactional_id, version=self._version, correlation_id=self._correlation_id
@@ -375,9 +370,6 @@ class ProduceConnection(BrokerConnection):
         """Receive what is there; return what failed for each partition of the oldest request.
 
         ``None`` until its response is complete.
-
-        :raises OSError: if the connection is lost.
-        :raises KafkaProtocolError: if something else is received.
         """
         frame = self._poll_frame(new_memory)
         if frame is None:
@@ -418,10 +410,9 @@ class EncodedRequest:
         :raises ValueError: or another error of ``INVALID`` if it cannot be read.
         """
         if len(content) > _MAX_KEPT_BYTES:
-            return self._checked(_decode(self._response, version, content))
-        return self._checked(_kept(self._response, version, bytes(content)))
-
-    def _checked(self, decoded: Any) -> Any:
+            decoded = _decode(self._response, version, content)
+        else:
+            decoded = _kept(self._response, version, bytes(content))
         if self._partitions:
             require_all(dict(answered_partitions(decoded)), self._partitions)
         return decoded
@@ -471,7 +462,6 @@ class RequestConnection(BrokerConnection):
     def send(self, request: EncodedRequest) -> None:
         """Send a request.
 
-        :raises OSError: if the connection is lost.
         :raises IncompatibleBrokerVersion: if the broker does not support it.
         """
         version = self._opened.version(request.request)
@@ -480,11 +470,7 @@ class RequestConnection(BrokerConnection):
         self._in_flight.append((self._correlation_id, request, version))
 
     def receive(self) -> Any:
-        """Receive what is there; return the response to the oldest request once it is complete.
-
-        :raises OSError: if the connection is lost.
-        :raises KafkaProtocolError: if something else is received.
-        """
+        """Receive what is there; return the response to the oldest request once it is complete."""
         frame = self._poll_frame(new_memory)
         if frame is None:
             return None

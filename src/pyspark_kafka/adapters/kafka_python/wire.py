@@ -226,8 +226,17 @@ class FetchResponse:
 
         :raises KafkaProtocolError: if it is not the response to that request.
         """
+        fields = _Fields(frame, version)
         with reading():
-            return _response(_Fields(frame, version), correlation_id, topics)
+            (answered,) = fields.unpack(_INT32)
+            if answered != correlation_id:
+                raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+            fields.tags()
+            throttle_ms, *error = fields.unpack(_THROTTLE if version >= 7 else _INT32)
+            error_code = error[0] if error else 0
+            partitions = unique(_partitions(fields, topics, error_code))
+            fields.tags()
+        return cls(kafka_errors.for_code(error_code), throttle_ms / 1_000, partitions)
 
     def of_partition(self, partition: TopicPartition) -> FetchedData:
         """Return what was sent of a partition; an error if it was left out."""
@@ -238,20 +247,6 @@ class FetchResponse:
         if error is kafka_errors.NoError:
             error = kafka_errors.UnknownError
         return FetchedData(error, NO_REPLICA, (), memoryview(b""))
-
-
-def _response(
-    fields: _Fields, correlation_id: int, topics: Mapping[UUID | None, str]
-) -> FetchResponse:
-    (answered,) = fields.unpack(_INT32)
-    if answered != correlation_id:
-        raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
-    fields.tags()
-    throttle_ms, *error = fields.unpack(_THROTTLE if fields.version >= 7 else _INT32)
-    error_code = error[0] if error else 0
-    partitions = unique(_partitions(fields, topics, error_code))
-    fields.tags()
-    return FetchResponse(kafka_errors.for_code(error_code), throttle_ms / 1_000, partitions)
 
 
 def _partitions(
