@@ -18,6 +18,7 @@ from ...domain.cluster.cluster_view import ClusterView
 from ...domain.errors import MAX_NAMED, BrokerUnreachableError
 from ...domain.options.client_settings import server_address
 from ...domain.options.option import server_list
+from ...domain.security.errors import TlsError, TlsFailure
 from ...ports.clock import Deadline
 from ..call_deadline import MIN_ATTEMPT_S
 from ..name_resolution import resolve
@@ -246,7 +247,8 @@ class BrokerRequests:
         except Exception as error:
             refused = self._errors.refused(error)
             if self._is_plain(address, error):
-                refused = self._errors.not_tls()
+                reason = "the listener answers without TLS"
+                refused = TlsError(self._errors.bootstrap_servers, TlsFailure.NOT_TLS, reason)
             if refused is None:
                 raise
             self._errors.refusal.remember(refused, time.monotonic())

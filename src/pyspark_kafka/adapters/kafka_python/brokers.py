@@ -141,7 +141,7 @@ class Brokers:
         """Fetch these ranges together if they are small; they are read next, in this order."""
         self.expected.expect(ranges)
         if ranges or self._metadata is not None:
-            self.metadata.expect(one.partition.topic for one in ranges)
+            self.metadata.in_use.expect(one.partition.topic for one in ranges)
 
     def connect(self, node: int, *, waits: bool) -> FetchConnection:
         """Return a new connection to a broker; raises as ``ClusterMetadata.connect``."""

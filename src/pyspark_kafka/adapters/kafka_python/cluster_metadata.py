@@ -11,6 +11,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ...domain.cluster.cluster_view import ClusterView, Leadership, TopicView
 from ...domain.cluster.metadata_age import MetadataAge
 from ...domain.cluster.topics import Broker
+from ...domain.cluster.topics_in_use import TopicsInUse
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
 from .broker_requests import BrokerRequests
@@ -50,22 +51,13 @@ class ClusterMetadata(BrokerRequests):
         super().__init__(config, errors)
         # Reading must not create a deleted topic again.
         self._for_writing = for_writing
-        self._topics: frozenset[str] = frozenset()
-        self._expected: frozenset[str] = frozenset()
+        self.in_use = TopicsInUse(keeps_all=for_writing)
         self._age = MetadataAge(config["metadata_max_age_ms"] / 1_000)
         self._asked: Address | None = None
 
-    def add_topics(self, topics: Iterable[str]) -> None:
-        """Request the metadata of these topics together, with the next request."""
-        self._topics = self._topics.union(topics)
-
-    def expect(self, topics: Iterable[str]) -> None:
-        """Request the metadata of these topics together, once one of them is used."""
-        self._expected = frozenset(topics)
-
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id, ``None`` while there is none; raise as ``check_right``."""
-        self._use(partition.topic)
+        self.in_use.use(partition.topic)
         if self._age.is_stale(partition) or self.view.leadership(partition).node is None:
             self.refresh()
             self.check_right(partition.topic)
@@ -73,7 +65,7 @@ class ClusterMetadata(BrokerRequests):
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if there is none; as ``check_right``."""
-        self._use(topic)
+        self.in_use.use(topic)
         if not self.known_partition_count(topic):
             self.refresh()
         self.check_right(topic)
@@ -98,17 +90,12 @@ class ClusterMetadata(BrokerRequests):
         if error is kafka_errors.InvalidTopicError:
             raise error(f"no topic can be named '{topic}'")
 
-    @property
-    def topics(self) -> frozenset[str]:
-        """The topics in use."""
-        return self._topics
-
     def refresh(self, topics: Iterable[str] = ()) -> None:
         """Request the metadata of these topics and of those in use."""
-        self.add_topics(topics)
+        self.in_use.add(topics)
         if self._age.asks(time.monotonic()):
             self.ask_last(self._asked)
-        self._request(sorted(self._topics))
+        self._request(sorted(self.in_use.names))
         self._age.received(time.monotonic())
 
     def describe(
@@ -188,13 +175,6 @@ class ClusterMetadata(BrokerRequests):
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""
         self._age.invalidate(partition)
-
-    def _use(self, topic: str) -> None:
-        if topic not in self._topics:
-            if self._for_writing:
-                self.add_topics([topic])
-            else:
-                self._topics = self._expected if topic in self._expected else frozenset({topic})
 
 
 def view_of(answer: Any, earlier: ClusterView) -> ClusterView:

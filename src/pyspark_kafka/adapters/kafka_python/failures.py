@@ -194,11 +194,6 @@ class ErrorMapper:
         failure = None if is_hangup(error) else tls_failure(reason_of(error))
         return failure and TlsError(self.bootstrap_servers, failure, reason_of(error))
 
-    def not_tls(self) -> TlsError:
-        """Return the error of a broker that answers without TLS."""
-        reason = "the listener answers without TLS"
-        return TlsError(self.bootstrap_servers, TlsFailure.NOT_TLS, reason)
-
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
         """Return what a call returns, repeated while its errors may pass and the time is not up."""
         reason: Exception | None = None

@@ -204,7 +204,7 @@ class ProduceClient:
                 time.sleep(seconds)
 
     def _begin_producer(self) -> None:
-        topics = sorted(self._metadata.topics)
+        topics = sorted(self._metadata.in_use.names)
         rights = [topic_right(Operation.WRITE, topic) for topic in topics]
         with self._errors.mapped_errors("a request for a producer id", *rights, IDEMPOTENT_WRITE):
             producer = ProducerIdAndEpoch(*self._requests.new_producer())

@@ -107,7 +107,7 @@ class BatchPartitioner:
         self._rows.change_sticky_partitions()
 
     def _partition_counts(self, topics: Sequence[str], *, refresh: bool = False) -> list[int]:
-        self._metadata.add_topics(topics)
+        self._metadata.in_use.add(topics)
         if refresh:
             with self._errors.one_deadline(self._producer.max_block_ms / 1_000):
                 self._errors.retry(self._metadata.refresh, _TOPIC_PAUSE_S)

@@ -105,23 +105,19 @@ def _ask_kdc(start: Callable[[], _Started]) -> _Started:
 
 def _start(login: Login, host: str) -> _Started:
     """Return a security context, and its first message."""
-    # The library keeps the words of an error for the thread that had it.
-    with _named_errors(login):
-        context = _security_context(login, host)
-        return context, context.step() or b""
-
-
-def _security_context(login: Login, host: str) -> Any:
     import gssapi
 
-    service = f"{login.service_name or _DEFAULT_SERVICE}@{host}"
-    return gssapi.SecurityContext(
-        name=gssapi.Name(service, gssapi.NameType.hostbased_service),
-        creds=_credentials(login),
-        usage="initiate",
-        mech=gssapi.MechType.kerberos,
-        flags=(gssapi.RequirementFlag.mutual_authentication, gssapi.RequirementFlag.integrity),
-    )
+    # The library keeps the words of an error for the thread that had it.
+    with _named_errors(login):
+        service = f"{login.service_name or _DEFAULT_SERVICE}@{host}"
+        context = gssapi.SecurityContext(
+            name=gssapi.Name(service, gssapi.NameType.hostbased_service),
+            creds=_credentials(login),
+            usage="initiate",
+            mech=gssapi.MechType.kerberos,
+            flags=(gssapi.RequirementFlag.mutual_authentication, gssapi.RequirementFlag.integrity),
+        )
+        return context, context.step() or b""
 
 
 def _credentials(login: Login) -> Any:
@@ -140,14 +136,11 @@ def _credentials(login: Login) -> Any:
 
 def _store(login: Login) -> dict[str, str]:
     if login.keytab:
-        return {"client_keytab": login.keytab, "ccache": _memory_cache(login)}
+        # One cache for each user of this process.
+        owner = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()[:16]
+        cache = f"MEMORY:pyspark-kafka-{owner}"
+        return {"client_keytab": login.keytab, "ccache": cache}
     return {"ccache": login.ticket_cache} if login.ticket_cache else {}
-
-
-def _memory_cache(login: Login) -> str:
-    """Return the name of the ticket cache of a user in this process."""
-    owner = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()[:16]
-    return f"MEMORY:pyspark-kafka-{owner}"
 
 
 @contextmanager
@@ -226,12 +219,8 @@ def checked_login(login: Login) -> Login:
         login = replace(login, mechanism=OAUTHBEARER)
     if login.mechanism == "GSSAPI":
         require_gssapi(login)
-    if login.mechanism == OAUTHBEARER:
-        _require_tokens(login)
-    return login
-
-
-def _require_tokens(login: Login) -> None:
+    if login.mechanism != OAUTHBEARER:
+        return login
     if login.tokens is None:
         raise ValueError(
             "Option 'kafka.sasl.mechanism': the client 'kafka-python' supports OAUTHBEARER with a "
@@ -239,3 +228,4 @@ def _require_tokens(login: Login) -> None:
             "librdkafka's other ways"
         )
     token_provider(login.tokens)
+    return login

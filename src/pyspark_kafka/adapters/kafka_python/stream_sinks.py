@@ -159,7 +159,7 @@ class _TransactionalWriter:
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
         # Most transactions have the same requests, and outputs may go to ever different partitions.
-        self._encoded = lru_cache(maxsize=_MAX_REPEATED)(self._coordinator_request)
+        self._encoded = lru_cache(maxsize=_MAX_REPEATED)(self._encode)
         self._coordinator, self._group = (
             CoordinatorClient(key, kind, factory, requests, self.cycle, self._rights)
             for key, kind in (
@@ -236,22 +236,23 @@ class _TransactionalWriter:
         match request:
             case WriteRecords(batches):
                 self._produce(request, batches)
-            case TxnOffsetCommit(transaction, next_offset):
-                committed = commit_offsets_request(
-                    transaction, self._group_id, self._partition, next_offset
-                )
-                self._group.send(request, EncodedRequest(committed))
+            case TxnOffsetCommit():
+                self._group.send(request, self._encoded(request))
             case _:
                 self._coordinator.send(request, self._encoded(request))
 
-    def _coordinator_request(
-        self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+    def _encode(
+        self, request: AddPartitionsToTxn | AddOffsetsToTxn | TxnOffsetCommit | EndTxn
     ) -> EncodedRequest:
+        group_id, partition = self._group_id, self._partition
         match request:
             case AddPartitionsToTxn(transaction, partitions):
                 return EncodedRequest(add_partitions_request(transaction, partitions))
             case AddOffsetsToTxn(transaction):
-                return EncodedRequest(add_offsets_request(transaction, self._group_id))
+                return EncodedRequest(add_offsets_request(transaction, group_id))
+            case TxnOffsetCommit(transaction, next_offset):
+                sent = commit_offsets_request(transaction, group_id, partition, next_offset)
+                return EncodedRequest(sent)
             case EndTxn(transaction):
                 return EncodedRequest(end_request(transaction, commit=True))
 

@@ -7,7 +7,7 @@ five times as long to encode a request. Here records stay where they were receiv
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
@@ -43,13 +43,15 @@ def encode_count(count: int, *, is_compact: bool = False) -> bytes:
 
 def encode_text(value: str | None, *, is_compact: bool = False) -> bytes:
     """Return a text with its length before it; null is the length -1."""
-    if value is None:
-        return encode_count(-1, is_compact=True) if is_compact else struct.pack(">h", -1)
-    encoded = value.encode()
-    size = len(encoded)
-    return (
-        encode_count(size, is_compact=True) if is_compact else struct.pack(">h", size)
-    ) + encoded
+    encoded = b"" if value is None else value.encode()
+    size = -1 if value is None else len(encoded)
+    before = encode_count(size, is_compact=True) if is_compact else struct.pack(">h", size)
+    return before + encoded
+
+
+def _framed(parts: Sequence[bytes | memoryview]) -> bytes:
+    """Return the bytes of a request, with their size before them."""
+    return b"".join((struct.pack(">i", sum(map(len, parts))), *parts))
 
 
 MIN_FETCH_VERSION: Final = 4
@@ -164,8 +166,7 @@ class FetchSettings:
             rack = self.rack if with_rack else ""
             parts.append(encode_text(rack, is_compact=is_compact))
         parts.append(end)
-        size = sum(map(len, parts))
-        return b"".join((struct.pack(">i", size), *parts))
+        return _framed(parts)
 
     def _position(self, version: int, number: int, position: FetchPosition) -> bytes:
         offset, last_epoch, leader_epoch, _, max_bytes = position
@@ -383,8 +384,7 @@ class ProduceSettings:
             parts += [encode_text(topic), struct.pack(">i", len(partitions))]
             for number, records in partitions:
                 parts += [struct.pack(">ii", number, len(records)), records]
-        size = sum(map(len, parts))
-        return b"".join((struct.pack(">i", size), *parts))
+        return _framed(parts)
 
 
 def responses_of(
