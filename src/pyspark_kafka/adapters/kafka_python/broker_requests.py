@@ -140,7 +140,9 @@ class BrokerRequests:
 
         :raises LookupError: if none is connected.
         """
-        return next(iter(self._connections.values())).api_versions
+        connection = next(iter(self._connections.values()))
+        found: Mapping[int, tuple[int, int]] = connection.opened.versions.api_versions
+        return found
 
     def connect(self, node: int, make: Callable[[Opened], T], *, waits: bool = True) -> T:
         """Return what ``make`` makes of a new connection to a broker, which the caller closes.

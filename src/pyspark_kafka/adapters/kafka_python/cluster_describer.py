@@ -76,7 +76,13 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         with self._errors.mapped_errors(METADATA):
             described = self._metadata.describe(names, with_operations=True)
         existing = self._existing(described)
-        configs = self._optional(lambda: self._topic_configs([each.name for each in existing]))
+        configs = self._optional(
+            lambda: _configs(
+                self._metadata.send(
+                    _configs_request(_TOPIC, [each.name for each in existing], DESCRIBED_SETTINGS)
+                )
+            )
+        )
         sizes = self._optional(lambda: self._sizes(existing))
         return {
             topic.name: TopicDescription(
@@ -140,10 +146,6 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
             raise
         except (kafka_errors.KafkaError, OSError):
             return None
-
-    def _topic_configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return settings of each topic; none if the user may not describe its configuration."""
-        return _configs(self._metadata.send(_configs_request(_TOPIC, topics, DESCRIBED_SETTINGS)))
 
     def _find_replica_selector(self) -> str | None:
         """Return a setting of a broker; ``None`` if the user may not describe its configuration."""

@@ -285,17 +285,15 @@ class FetchConnection(BrokerConnection):
         newest = opened.version(FetchRequest, MIN_FETCH_VERSION, BY_ID_VERSION)
         self._takes_ids = newest == BY_ID_VERSION
         self._sent_version = self._version = min(newest, MAX_FETCH_VERSION)
+        self.compares_epochs = self._version >= DIVERGING_VERSION
+        """Whether the broker compares the epoch of what was read with its log at each fetch."""
+
         self._settings = settings
         self._topics: Mapping[UUID | None, str] = NO_TOPICS
         self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
         """The positions of the request in flight."""
 
         super().__init__(opened, timeout_ms, settings.max_frame_bytes)
-
-    @property
-    def compares_epochs(self) -> bool:
-        """Whether the broker compares the epoch of what was read with its log at each fetch."""
-        return self._version >= DIVERGING_VERSION
 
     @property
     def asks_by_id(self) -> bool:
@@ -443,7 +441,7 @@ class RequestConnection(BrokerConnection):
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
-        self._opened = opened
+        self.opened = opened
         self._client_id = client_id
         self._in_flight: deque[tuple[int, EncodedRequest, int]] = deque()
         super().__init__(opened, timeout_ms, max_frame_bytes)
@@ -453,18 +451,12 @@ class RequestConnection(BrokerConnection):
         """Whether no response is waited for."""
         return not self._in_flight
 
-    @property
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The first and the last version of each request that the broker supports."""
-        found: Mapping[int, tuple[int, int]] = self._opened.versions.api_versions
-        return found
-
     def send(self, request: EncodedRequest) -> None:
         """Send a request.
 
         :raises IncompatibleBrokerVersion: if the broker does not support it.
         """
-        version = self._opened.version(request.request)
+        version = self.opened.version(request.request)
         self._correlation_id += 1
         self._send(request.encode(version, self._correlation_id, self._client_id))
         self._in_flight.append((self._correlation_id, request, version))

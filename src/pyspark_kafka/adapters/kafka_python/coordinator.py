@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...domain.security.rights import Right
     from ...domain.writing.transaction import Transaction
     from ...domain.writing.transaction_cycle import TransactionRequest
-    from .connections import Awaited, Opened
+    from .connections import Awaited
     from .produce_client import ProducerFactory
     from .rows import Rows
 
@@ -112,11 +112,14 @@ class CoordinatorClient:
         if self._connection is None:
             with self._attempts.next(self._factory.errors.one_deadline):
                 node = self._requests.coordinator(self._key, self._kind)
-                self._connection = self._factory.metadata.connect(node, self._new, waits=False)
+                self._connection = self._factory.metadata.connect(
+                    node,
+                    lambda opened: RequestConnection(
+                        opened, self._factory.config["client_id"], self._timeout_ms
+                    ),
+                    waits=False,
+                )
         return self._connection
-
-    def _new(self, opened: Opened) -> RequestConnection:
-        return RequestConnection(opened, self._factory.config["client_id"], self._timeout_ms)
 
     def _receive(self) -> bool:
         if self._connection is None or not self._in_flight:

@@ -47,7 +47,8 @@ class KafkaPythonRecordWriter(RecordWriter):
             self._write(gathered, option)
 
     def flush(self) -> DeliveryStats:
-        self._write_gathered()
+        for batch, topic in self._gatherer.take():
+            self._write(batch, topic)
         with self._mapped_errors():
             delivered = self._client.flush()
             self._client.join_transaction(None)
@@ -58,10 +59,6 @@ class KafkaPythonRecordWriter(RecordWriter):
     def close(self) -> None:
         self._client.close()
         self._factory.close()
-
-    def _write_gathered(self) -> None:
-        for batch, topic in self._gatherer.take():
-            self._write(batch, topic)
 
     def _write(self, batch: pa.RecordBatch, topic: str | None) -> None:
         unsent_rows = 0

@@ -129,19 +129,13 @@ def check_response(answer: Any) -> Any:
     :raises KafkaProtocolError: if it lacks what every response has.
     """
     with reading():
-        codes = _error_codes(answer)
+        codes = [getattr(answer, "error_code", 0)]
+        for _, each in answered_partitions(answer):
+            code = getattr(each, "partition_error_code", None)
+            codes.append(each.error_code if code is None else code)
     # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
     codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
     for code in codes:
         if code:
             raise kafka_errors.for_code(code)
     return answer
-
-
-def _error_codes(answer: Any) -> list[int]:
-    """Return the error codes of a response, 0 for none."""
-    codes = [getattr(answer, "error_code", 0)]
-    for _, each in answered_partitions(answer):
-        code = getattr(each, "partition_error_code", None)
-        codes.append(each.error_code if code is None else code)
-    return codes

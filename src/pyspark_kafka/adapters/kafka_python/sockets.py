@@ -20,7 +20,7 @@ from ...ports.clock import Deadline
 from ..name_resolution import Address, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..security.tls_context import CurrentContext
 
@@ -73,8 +73,11 @@ def _first(
     host: str, port: int, deadline: Deadline, connect: Callable[[Address, Deadline], socket.socket]
 ) -> socket.socket:
     """Return what ``connect`` makes of the first address of a host that answers."""
-    failures = []
-    for address, share in _shares(_addresses(host, port, deadline), deadline):
+    failures: list[str] = []
+    addresses = _addresses(host, port, deadline)
+    for address in addresses:
+        share_s = deadline.remaining / (len(addresses) - len(failures))
+        share = Deadline.after(max(share_s, _MIN_SHARE_S))
         try:
             return connect(address, share)
         except (OSError, OverflowError) as error:  # a port that no listener can have
@@ -91,13 +94,6 @@ def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Address]:
     except UnicodeError as error:
         # Metadata may name any host.
         raise kafka_errors.KafkaConnectionError(f"no host can be named {host!r}") from error
-
-
-def _shares(addresses: Sequence[Address], deadline: Deadline) -> Iterator[tuple[Address, Deadline]]:
-    """Yield each address, and until when it may be tried."""
-    for number, address in enumerate(addresses):
-        share_s = deadline.remaining / (len(addresses) - number)
-        yield address, Deadline.after(max(share_s, _MIN_SHARE_S))
 
 
 def _connected(

@@ -13,12 +13,7 @@ from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.security.rights import (
-    Operation,
-    group_rights,
-    transaction_rights,
-    transactional_id_right,
-)
+from ...domain.security.rights import offset_transaction_rights, transaction_rights
 from ...domain.writing.batch import AddPartitionsToTxn
 from ...domain.writing.transaction_cycle import (
     AddOffsetsToTxn,
@@ -122,16 +117,6 @@ def partitioned(
     return groups
 
 
-def _cycle_rights(
-    transactional_ids: Iterable[str], group_id: str, partitions: Iterable[TopicPartition]
-) -> list[Right]:
-    """Return what transactions need that commit a group's offsets of partitions."""
-    return [
-        *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
-        *group_rights(Operation.READ, group_id, partitions),
-    ]
-
-
 @final
 class _TransactionalWriter:
     """Writes the outputs of one input partition, one transaction after the other."""
@@ -230,7 +215,9 @@ class _TransactionalWriter:
             case AddPartitionsToTxn(transaction, partitions):
                 return transaction_rights(transaction.transactional_id, partitions)
             case _:
-                return _cycle_rights([self.transactional_id], self._group_id, [self._partition])
+                return offset_transaction_rights(
+                    [self.transactional_id], self._group_id, [self._partition]
+                )
 
     def _perform(self, request: TransactionRequest[Rows]) -> None:
         match request:
@@ -347,7 +334,11 @@ class ExactlyOnceSink(StreamSink):
         """Wait until what was written of partitions before is committed; some are new."""
         errors = self._factory.errors
         with self._mapped_errors(), errors.one_deadline() as deadline:
-            while unsettled := [each for each in partitions if not self._is_done(each)]:
+            while unsettled := [
+                each
+                for each in partitions
+                if each in self._writers and not self._writers[each].is_settled
+            ]:
                 if deadline.has_passed:
                     reason = f"the transaction of {unsettled[0]} has not ended"
                     raise BrokerUnreachableError(
@@ -355,10 +346,6 @@ class ExactlyOnceSink(StreamSink):
                     )
                 wait_s = min(self.send(), deadline.remaining)
                 receive_ready(list(self.awaited()), wait_s)
-
-    def _is_done(self, partition: TopicPartition) -> bool:
-        writer = self._writers.get(partition)
-        return writer is None or writer.is_settled
 
     def _begin(
         self, partitions: Collection[TopicPartition], new: Collection[TopicPartition]
@@ -369,7 +356,7 @@ class ExactlyOnceSink(StreamSink):
             partition: self._settings.transactional_id(partition.topic, partition.partition)
             for partition in partitions
         }
-        rights = _cycle_rights(names.values(), group_id, partitions)
+        rights = offset_transaction_rights(names.values(), group_id, partitions)
         errors = self._factory.errors
         with errors.one_call("a request to begin a transaction", *rights):
             for partition, name in names.items():
@@ -393,6 +380,6 @@ class ExactlyOnceSink(StreamSink):
         except Exception:
             # Here, as they take longer than a request if there are many partitions.
             ids = [writer.transactional_id for writer in self._writers.values()]
-            rights = _cycle_rights(ids, self._settings.group_id, self._writers)
+            rights = offset_transaction_rights(ids, self._settings.group_id, self._writers)
             with self._factory.errors.mapped_errors("a request of a transaction", *rights):
                 raise

@@ -107,6 +107,16 @@ def transaction_rights(transactional_id: str, partitions: Iterable[TopicPartitio
     ]
 
 
+def offset_transaction_rights(
+    transactional_ids: Iterable[str], group_id: str, partitions: Iterable[TopicPartition]
+) -> list[Right]:
+    """Return what committing a group's offsets of partitions in transactions needs."""
+    return [
+        *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
+        *group_rights(Operation.READ, group_id, partitions),
+    ]
+
+
 DESCRIBE_BROKERS: Final = Right(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
 """Lets a user see the settings of brokers."""
 
