@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -11,8 +10,9 @@ from weakref import WeakSet
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
+from ...domain.cluster.cluster_view import ClusterView
 from ...domain.options.option import INT64_MAX
-from ...domain.reading.bytes_read import BytesRead
+from ...domain.reading.bytes_read import BytesRead, SentBytes
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.reading.expected_ranges import ExpectedRanges
@@ -106,7 +106,7 @@ class Brokers:
         self.near = NearReplicas(
             options.poll_timeout_ms / 1_000, config["metadata_max_age_ms"] / 1_000
         )
-        self._sent: Counter[tuple[int, bool]] = Counter()
+        self._sent = SentBytes()
         self._config = config
         self._memory = DecoderMemory()
         self._metadata: ClusterMetadata | None = None
@@ -189,17 +189,14 @@ class Brokers:
     def note_sent(self, node: int, response: FetchResponse) -> None:
         """Count the bytes of records in a response."""
         for partition, data in response.partitions.items():
-            self._sent[node, self.near.of(partition) is None] += len(data.records)
+            is_leader = self.near.of(partition) is None
+            self._sent.add(node, len(data.records), is_leader=is_leader)
 
     def take_bytes_read(self) -> BytesRead:
         """Return the bytes that brokers have sent since the last call."""
-        sent, self._sent = self._sent, Counter()
-        by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-        for (node, is_leader), size in sent.items():
-            # A range may end after the reader: it must not connect again.
-            rack = "" if self._metadata is None else self._metadata.view.rack(node)
-            by_role[is_leader][rack] += size
-        return BytesRead(+by_role[True], +by_role[False])
+        # A range may end after the reader: it must not connect again.
+        view = ClusterView() if self._metadata is None else self._metadata.view
+        return self._sent.take(view.rack)
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """Return the broker to fetch from by the last metadata; ``None`` without a leader."""

@@ -131,29 +131,31 @@ class TransactionRequests(CoordinatorRequests):
     def _describe_at(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
         described: dict[str, TransactionDescription] = {}
         for start in range(0, len(names), _MAX_DESCRIBED):
-            described |= self._describe_some(node, names[start : start + _MAX_DESCRIBED])
+            some = names[start : start + _MAX_DESCRIBED]
+            try:
+                answered = self._states(node, some)
+            except COORDINATOR_MOVED:
+                for name in some:
+                    self.forget_coordinator(name, CoordinatorType.TRANSACTION)
+                raise
+            with reading():
+                described |= {
+                    name: _description(answered[name])
+                    for name in some
+                    if not answered[name].error_code
+                }
         return described
 
-    def _describe_some(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
+    def _states(self, node: int, names: list[str]) -> dict[str, Any]:
         request = DescribeTransactionsRequest(transactional_ids=names)
-        try:
-            states = self._metadata.send(request, node).transaction_states
-            with reading():
-                answered = unique((state.transactional_id, state) for state in states)
-                require_all(answered, names)
-            for state in answered.values():
-                if state.error_code not in (0, kafka_errors.TransactionalIdNotFoundError.errno):
-                    raise kafka_errors.for_code(state.error_code)
-        except COORDINATOR_MOVED:
-            for name in names:
-                self.forget_coordinator(name, CoordinatorType.TRANSACTION)
-            raise
+        states = self._metadata.send(request, node).transaction_states
         with reading():
-            return {
-                name: _description(answered[name])
-                for name in names
-                if not answered[name].error_code
-            }
+            answered = unique((state.transactional_id, state) for state in states)
+            require_all(answered, names)
+        for state in answered.values():
+            if state.error_code not in (0, kafka_errors.TransactionalIdNotFoundError.errno):
+                raise kafka_errors.for_code(state.error_code)
+        return answered
 
     def commit_offset(
         self,

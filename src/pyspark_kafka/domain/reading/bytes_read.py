@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 @final
@@ -53,3 +53,23 @@ class BytesRead:
             for role, sizes in (("leaders", self.leaders), ("replicas", self.replicas))
             for rack, size in sizes.items()
         ]
+
+
+@final
+class SentBytes:
+    """Counts the bytes that each broker sends."""
+
+    def __init__(self) -> None:
+        self._sent: Counter[tuple[int, bool]] = Counter()
+
+    def add(self, broker: int, size: int, *, is_leader: bool) -> None:
+        """Count bytes of records."""
+        self._sent[broker, is_leader] += size
+
+    def take(self, rack: Callable[[int], str]) -> BytesRead:
+        """Return the bytes since the last call; ``rack`` returns that of a broker."""
+        sent, self._sent = self._sent, Counter()
+        by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        for (broker, is_leader), size in sent.items():
+            by_role[is_leader][rack(broker)] += size
+        return BytesRead(+by_role[True], +by_role[False])
