@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..ports.clock import Deadline
 
 Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
@@ -47,6 +49,20 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
             f"the name '{host}' was not resolved within {seconds:.3g} s; check the DNS"
         ) from None
     return [(*kind, (place[0], port, *place[2:])) for *kind, place in found]  # type: ignore[misc]
+
+
+def canonical_servers(
+    servers: Iterable[tuple[str, int]], deadline: Deadline
+) -> list[tuple[str, int]]:
+    """Return servers by their canonical names in the DNS, which certificates have."""
+    named: list[tuple[str, int]] = []
+    for host, port in servers:
+        try:
+            names = [each[3] for each in resolve(host, port, deadline) if each[3]]
+        except (OSError, UnicodeError):
+            names = []
+        named += [(name, port) for name in names or [host]]
+    return named
 
 
 def _ask(host: str, lookup: Future[list[Address]]) -> None:

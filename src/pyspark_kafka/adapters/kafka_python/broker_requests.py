@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,7 +21,7 @@ from ...domain.options.option import server_list
 from ...domain.security.errors import TlsError, TlsFailure
 from ...ports.clock import Deadline
 from ..call_deadline import MIN_ATTEMPT_S
-from ..name_resolution import resolve
+from ..name_resolution import canonical_servers
 from .connecting import ConnectionSettings
 from .connecting import connect as connect_to
 from .connections import EncodedRequest, RequestConnection, UnansweredError, receive_ready
@@ -52,7 +52,15 @@ class BrokerRequests:
         """The cluster by the last metadata: see ``learn``."""
 
         self._errors = errors
-        self._settings = ConnectionSettings.of(config)
+        self._settings = ConnectionSettings(
+            client_id=config["client_id"],
+            socket_options=config["socket_options"],
+            proxy=config["proxy_url"] or config["socks5_proxy"] or "",
+            tls=config["ssl_context"],
+            login=config["login"],
+            kerberos_host=config["sasl_kerberos_domain_name"] or "",
+            broker_version=config["api_version"] or (),
+        )
         self._timeout_ms: int = min(config["request_timeout_ms"], errors.timeout_ms)
         self._max_frame_bytes: int = config["receive_message_max_bytes"]
         self._max_idle_s: float = config["connections_max_idle_ms"] / 1_000
@@ -98,7 +106,7 @@ class BrokerRequests:
         failures: dict[Address, Exception] = {}
         with self._errors.one_deadline() as deadline:
             if not self._has_names:
-                names = _canonical(self._servers, deadline)
+                names = canonical_servers(self._servers, deadline)
                 self._choice, self._has_names = BrokerChoice(names, random.random), True
             while True:
                 address = self._choice.next(self._connections, self._seconds_left)
@@ -156,7 +164,11 @@ class BrokerRequests:
             raise kafka_errors.NodeNotReadyError(self._backoff.reason(address))
         with self._errors.one_deadline() as deadline, _lost_connections():
             try:
-                made = _made(self._open(address, node, deadline), make)
+                opened = self._open(address, node, deadline)
+                with ExitStack() as failing:
+                    failing.callback(opened.socket.close)
+                    made = make(opened)
+                    failing.pop_all()
             except Exception as error:
                 self._backoff.failed(address, time.monotonic(), reason_of(error))
                 raise
@@ -304,26 +316,6 @@ def _lost_connections() -> Iterator[None]:
         raise kafka_errors.KafkaTimeoutError(str(error)) from error
     except OSError as error:
         raise kafka_errors.KafkaConnectionError(str(error)) from error
-
-
-def _canonical(servers: Iterable[Address], deadline: Deadline) -> list[Address]:
-    """Return servers by their canonical names in the DNS, which certificates have."""
-    named: list[Address] = []
-    for host, port in servers:
-        try:
-            names = [each[3] for each in resolve(host, port, deadline) if each[3]]
-        except (OSError, UnicodeError):
-            names = []
-        named += [(name, port) for name in names or [host]]
-    return named
-
-
-def _made(opened: Opened, make: Callable[[Opened], T]) -> T:
-    try:
-        return make(opened)
-    except BaseException:
-        opened.socket.close()
-        raise
 
 
 def _unanswered(failures: Iterable[Exception]) -> kafka_errors.KafkaError:

@@ -24,7 +24,7 @@ from .responses import reading
 from .sockets import encrypted, open_socket
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from socket import socket
 
     from ...domain.security.login import Login
@@ -66,19 +66,6 @@ class ConnectionSettings:
 
     broker_version: tuple[int, ...] = ()
     """The brokers' version if they must not be asked for it, such as ``(2, 1)``."""
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> ConnectionSettings:
-        """Return the settings of a ``config`` that is complete."""
-        return cls(
-            client_id=config["client_id"],
-            socket_options=config["socket_options"],
-            proxy=config["proxy_url"] or config["socks5_proxy"] or "",
-            tls=config["ssl_context"],
-            login=config["login"],
-            kerberos_host=config["sasl_kerberos_domain_name"] or "",
-            broker_version=config["api_version"] or (),
-        )
 
 
 def connect(
@@ -152,7 +139,9 @@ class _Setup(BrokerConnection):
                 raise ValueError(kafka_errors.for_code(answer.error_code).__name__)
             return BrokerVersionData(
                 api_versions={
-                    each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
+                    each.api_key: (each.min_version, each.max_version)
+                    for each in answer.api_keys
+                    if 0 <= each.min_version <= each.max_version
                 }
             )
 

@@ -18,7 +18,6 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
 from ...domain.cluster.response_times import ResponseTimes
-from ...domain.options.option import INT32_MAX
 from ...ports.clock import Deadline
 from .responses import (
     MAX_FRAME_BYTES,
@@ -91,18 +90,6 @@ class Opened:
     versions: BrokerVersionData
     expires_at: float = math.inf
     """When the broker is about to ask for authentication again, by ``time.monotonic``."""
-
-    def version(self, request: Any, min_version: int = 0, max_version: int = INT32_MAX) -> int:
-        """Return the newest version of a request that the broker and this library support.
-
-        :raises IncompatibleBrokerVersion: if there is none.
-        """
-        found: int = self.versions.api_version(
-            request, min_version=min_version, max_version=max_version
-        )
-        if found < 0:
-            raise kafka_errors.IncompatibleBrokerVersion(f"{self.peer} names version {found}")
-        return found
 
 
 class BrokerConnection:
@@ -282,7 +269,7 @@ class FetchConnection(BrokerConnection):
 
     def __init__(self, opened: Opened, settings: FetchSettings, timeout_ms: int) -> None:
         """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
-        newest = opened.version(FetchRequest, MIN_FETCH_VERSION, BY_ID_VERSION)
+        newest: int = opened.versions.api_version(FetchRequest, MIN_FETCH_VERSION, BY_ID_VERSION)
         self._takes_ids = newest == BY_ID_VERSION
         self._sent_version = self._version = min(newest, MAX_FETCH_VERSION)
         self.compares_epochs = self._version >= DIVERGING_VERSION
@@ -290,15 +277,13 @@ class FetchConnection(BrokerConnection):
 
         self._settings = settings
         self._topics: Mapping[UUID | None, str] = NO_TOPICS
+        self.asks_by_id = False
+        """Whether the last request had topic ids for names."""
+
         self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
         """The positions of the request in flight."""
 
         super().__init__(opened, timeout_ms, settings.max_frame_bytes)
-
-    @property
-    def asks_by_id(self) -> bool:
-        """Whether the last request had topic ids for names."""
-        return bool(self._sent_version == BY_ID_VERSION)
 
     def send(
         self, positions: Mapping[TopicPartition, FetchPosition], *, with_rack: bool = True
@@ -309,8 +294,8 @@ class FetchConnection(BrokerConnection):
         """
         self._correlation_id += 1
         self._topics = {each.topic_id: partition.topic for partition, each in positions.items()}
-        is_by_id = self._takes_ids and None not in self._topics
-        self._sent_version = BY_ID_VERSION if is_by_id else self._version
+        self.asks_by_id = self._takes_ids and None not in self._topics
+        self._sent_version = BY_ID_VERSION if self.asks_by_id else self._version
         request = self._settings.request(
             positions,
             version=self._sent_version,
@@ -349,7 +334,9 @@ class ProduceConnection(BrokerConnection):
 
     def __init__(self, opened: Opened, settings: ProduceSettings, timeout_ms: int) -> None:
         """Take a connection that nothing else uses; a response may take ``timeout_ms``."""
-        self._version = opened.version(ProduceRequest, settings.min_version, MAX_PRODUCE_VERSION)
+        self._version: int = opened.versions.api_version(
+            ProduceRequest, settings.min_version, MAX_PRODUCE_VERSION
+        )
         self._settings = settings
         self._received = 0
         super().__init__(opened, timeout_ms)
@@ -456,7 +443,7 @@ class RequestConnection(BrokerConnection):
 
         :raises IncompatibleBrokerVersion: if the broker does not support it.
         """
-        version = self.opened.version(request.request)
+        version = self.opened.versions.api_version(request.request)
         self._correlation_id += 1
         self._send(request.encode(version, self._correlation_id, self._client_id))
         self._in_flight.append((self._correlation_id, request, version))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from kafka.protocol.metadata import CoordinatorType
 
-    from ...domain.errors import PysparkKafkaError
     from ...domain.security.rights import Right
     from ...domain.writing.transaction import Transaction
     from ...domain.writing.transaction_cycle import TransactionRequest
@@ -142,17 +141,12 @@ class CoordinatorClient:
             self._fail(request, error)
             self._disconnect(error)
         except kafka_errors.AuthorizationError as error:
-            raise self._refused(request, error) from error
+            name, rights = f"a request of type {type(request).__name__}", self._rights(request)
+            raise self._factory.errors.request_error(name, error, rights) from error
         except kafka_errors.KafkaError as error:
             self._fail(request, error)
         else:
             self._cycle.succeeded(request, now)
-
-    def _refused(
-        self, request: TransactionRequest[Rows], error: kafka_errors.AuthorizationError
-    ) -> PysparkKafkaError:
-        name = f"a request of type {type(request).__name__}"
-        return self._factory.errors.request_error(name, error, self._rights(request))
 
     def _disconnect(self, error: Exception) -> None:
         """Find the coordinator again; what is in flight is sent again."""

@@ -49,10 +49,7 @@ class CoordinatorRequests:
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
 
     def coordinator(self, key: str, kind: CoordinatorType) -> int:
-        """Return the node id of the coordinator of a transactional id or a group.
-
-        :raises KafkaError: if it cannot be found now.
-        """
+        """Return the node id of the coordinator of a transactional id or a group."""
         node = self._coordinators.get((kind, key))
         if node is None:
             request = FindCoordinatorRequest(key=key, key_type=kind.value, max_version=3)

@@ -555,17 +555,14 @@ class Fetcher:
         """Let go of brokers from which nothing is read any more."""
         for number, node in tuple(self._nodes.items()):
             if not (node.cursors or node.fetched):
-                self._release(node)
+                if self._is_continuous:
+                    node.disconnect()
+                else:
+                    self._brokers.keep(node.node, node.connection)
+                if node.buffer is not None:
+                    self._brokers.buffers.release(node.buffer)
+                    node.buffer = None
                 del self._nodes[number]
-
-    def _release(self, node: _Node) -> None:
-        if not self._is_continuous:
-            self._brokers.keep(node.node, node.connection)
-        else:
-            node.disconnect()
-        if node.buffer is not None:
-            self._brokers.buffers.release(node.buffer)
-            node.buffer = None
 
     def _check_topic(self, cursor: PartitionCursor) -> None:
         """Stop if it is another topic of the same name, once what was fetched is taken."""

@@ -39,7 +39,7 @@ BUFFERS: Final[Mapping[str, int]] = {
     "receive.buffer.bytes": socket.SO_RCVBUF,
     "send.buffer.bytes": socket.SO_SNDBUF,
 }
-"""Settings that are passed as socket options: kafka-python ignores its own names of them."""
+"""Settings that are options of sockets."""
 
 TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
     setting.name: setting.kafka_python for setting in SETTINGS if setting.kafka_python
@@ -91,10 +91,7 @@ def client_settings(
 ) -> tuple[dict[str, Any], ErrorMapper]:
     """Translate settings completely, with the mapper of the client's errors, which knows the user.
 
-    ``defaults`` hold before those of ``DEFAULTS``.
-
-    :raises OptionsError: as ``check_settings``.
-    :raises MissingDependencyError: as ``check_settings``.
+    ``defaults`` hold before those of ``DEFAULTS``. Raises as ``check_settings``.
     """
     from .failures import ErrorMapper
 
@@ -177,11 +174,7 @@ OWN_SETTINGS: Final[Mapping[str, Callable[[str], object]]] = {
     "sasl.kerberos.domain.name": str,
     "socks5.proxy": _proxy,
 }
-"""kafka-python's own settings that a query may set, with dots for underscores.
-
-Left out are the ones that kafka-python expects as objects, the ones of consumer groups and
-deserializers, which are not used, and the ones of its metrics, which are not collected.
-"""
+"""kafka-python's own settings that a query may set, with dots for underscores."""
 
 
 def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:

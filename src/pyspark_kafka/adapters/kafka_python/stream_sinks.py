@@ -303,7 +303,11 @@ class ExactlyOnceSink(StreamSink):
     def send(self) -> float:
         with self._mapped_errors(), self._factory.errors.one_deadline(MAX_ATTEMPT_S):
             wait_s = min((each.send() for each in self._writers.values()), default=math.inf)
-        self._take_committed()
+        for partition, writer in self._writers.items():
+            committed = writer.cycle.take_committed()
+            if committed is not None:
+                self._tracker.acknowledge_until(partition, committed)
+        self._close_writers([each for each in self._revoked if self._writers[each].is_settled])
         return wait_s
 
     def awaited(self) -> Iterable[Awaited]:
@@ -313,14 +317,6 @@ class ExactlyOnceSink(StreamSink):
         with ExitStack() as closing:
             closing.callback(self._factory.close)
             closing.callback(self._close_writers, list(self._writers))
-
-    def _take_committed(self) -> None:
-        """Acknowledge outputs, and close the writers of revoked partitions that are done."""
-        for partition, writer in self._writers.items():
-            committed = writer.cycle.take_committed()
-            if committed is not None:
-                self._tracker.acknowledge_until(partition, committed)
-        self._close_writers([each for each in self._revoked if self._writers[each].is_settled])
 
     def _close_writers(self, partitions: Collection[TopicPartition]) -> None:
         with ExitStack() as closing:

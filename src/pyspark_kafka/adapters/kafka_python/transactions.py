@@ -73,10 +73,7 @@ class TransactionRequests(CoordinatorRequests):
     """Sends requests of transactions, and again while their errors may pass."""
 
     def new_producer(self) -> tuple[int, int]:
-        """Return the id and the epoch of a new producer without transactions.
-
-        :raises KafkaError: if no broker answers in time.
-        """
+        """Return the id and the epoch of a new producer without transactions."""
         request = _init_producer_id(None, 0)
         answer = self._errors.retry(lambda: check_response(self._metadata.send(request)), RETRY_S)
         return _producer(answer)

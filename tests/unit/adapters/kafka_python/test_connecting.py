@@ -122,7 +122,7 @@ def test_a_broker_whose_version_is_set_is_not_asked():
     with hostile_broker() as broker:
         opened = _opened(broker, broker_version=(2, 1))
         with opened.socket:
-            assert opened.version(FetchRequest) == 10
+            assert opened.versions.api_version(FetchRequest) == 10
         assert not broker.answered["ApiVersions"]
 
 

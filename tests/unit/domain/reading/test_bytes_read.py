@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
+from pyspark_kafka.domain.reading.bytes_read import BytesRead, SentBytes
 
 FOUND = BytesRead({"a": 1, "": 2}, {"b": 3})
 
@@ -29,3 +29,11 @@ def test_nothing_is_false():
 def test_no_number_is_negative(sizes):
     with pytest.raises(ValueError, match="negative"):
         BytesRead(*sizes)
+
+
+def test_bytes_are_counted_by_role_and_rack():
+    sent, racks = SentBytes(), {1: "a", 2: "a", 3: "b"}
+    for broker, size, is_leader in ((1, 5, True), (2, 7, True), (3, 1, False), (3, 0, True)):
+        sent.add(broker, size, is_leader=is_leader)
+    assert sent.take(racks.__getitem__) == BytesRead({"a": 12}, {"b": 1})
+    assert not sent.take(racks.__getitem__)
