@@ -95,10 +95,13 @@ class Fetcher:
     A partition whose leader is not known is retried after a pause, together with others.
     """
 
-    def __init__(self, brokers: Brokers, *, is_continuous: bool = False) -> None:
+    def __init__(
+        self, brokers: Brokers, *, is_continuous: bool = False, lasting_s: float | None = None
+    ) -> None:
         """Connect to nothing yet.
 
         A continuous query asks for new metadata first, and must not be kept waiting for long.
+        Brokers may be away for ``lasting_s``, without it for as long as a call may take.
         """
         self._brokers = brokers
         self._errors = brokers.errors
@@ -112,6 +115,7 @@ class Fetcher:
         self._attempts = Attempts()
         self._begun = math.inf
         self._metadata_failing_since = math.inf
+        self._lasting_s = self._errors.timeout_ms / 1_000 if lasting_s is None else lasting_s
         self._outages = LeaderlessPartitions(self._errors.timeout_ms / 1_000)
 
     def assign(self, cursors: Collection[PartitionCursor]) -> None:
@@ -465,7 +469,7 @@ class Fetcher:
 
     def _raise_lasting(self, error: Exception, failing_since: float) -> None:
         """Raise an error if there were only errors for too long."""
-        if time.monotonic() - failing_since <= self._errors.timeout_ms / 1_000:
+        if time.monotonic() - failing_since <= self._lasting_s:
             return
         if isinstance(error, kafka_errors.KafkaProtocolError | kafka_errors.UnknownBrokerIdError):
             raise error

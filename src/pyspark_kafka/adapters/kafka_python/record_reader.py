@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 from ...ports.reading import RecordReader
@@ -58,20 +59,18 @@ class RangeFetcher(FetchedPartition):
     """Fetches a range through elections, restarts and lost connections."""
 
     def __init__(self, brokers: Brokers, cursor: PartitionCursor, poll_timeout_ms: int) -> None:
-        """Connect to nothing yet.
-
-        ``poll_timeout_ms`` bounds one fetch, as Java's ``KafkaConsumer.poll`` is bounded.
-        """
+        """Connect to nothing yet; brokers may be away for ``poll_timeout_ms``."""
         self._brokers = brokers
+        self._errors = replace(brokers.errors, timeout_ms=poll_timeout_ms)
         self._cursor = cursor
         self._poll_timeout_s = poll_timeout_ms / 1_000
         self._fetcher: Fetcher | None = None
 
     def fetch(self, position: int) -> Fetched | None:
-        cursor, errors = self._cursor, self._brokers.errors
+        cursor = self._cursor
         with (
-            errors.mapped_errors(f"a fetch from {cursor.partition}"),
-            errors.one_deadline(self._poll_timeout_s) as deadline,
+            self._errors.mapped_errors(f"a fetch from {cursor.partition}"),
+            self._brokers.errors.one_deadline(self._poll_timeout_s) as deadline,
         ):
             held = self._brokers.take_held(cursor) if self._fetcher is None else None
             fetched = self._fetch(deadline) if held is None else self._take(held)
@@ -85,7 +84,7 @@ class RangeFetcher(FetchedPartition):
 
     def _fetch(self, deadline: Deadline) -> FetchedBatches | None:
         if self._fetcher is None:
-            self._fetcher = Fetcher(self._brokers)
+            self._fetcher = Fetcher(self._brokers, lasting_s=self._poll_timeout_s)
             self._fetcher.assign([self._cursor])
         self._fetcher.begin()
         wait_s = self._fetcher.send()

@@ -16,11 +16,14 @@ from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
 from pyspark_kafka.adapters.kafka_python.wire import NO_REPLICA, FetchedData
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.reading import near_replicas
 from pyspark_kafka.domain.reading.errors import LogTruncatedError
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.reading.records import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.clock import Deadline
+from tests.slowness import bound_s
 
 from ..kafka_format.batches import Batch, Record, log
 from ..options import source_of
@@ -68,14 +71,15 @@ def scripted():
     # It is always readable.
     theirs.send(b"x")
 
-    def make(*answers: FetchedData) -> Script:
+    def make(*answers: FetchedData, poll_ms: int = POLL_MS, api_ms: int = 30_000) -> Script:
         connection = FakeConnection(deque(answers), asks_by_id=True, ready=ours)
-        brokers = Brokers(source_of("kafka-python"))
+        options = {"kafka.default.api.timeout.ms": str(api_ms)}
+        brokers = Brokers(source_of("kafka-python", options))
         brokers.retry_s = 0.0
         brokers.connections[NODE] = cast("FetchConnection", connection)
         brokers._metadata = metadata_of(lambda _: NODE)
         cursor = brokers.cursor(PARTITION, Projection(("offset",)), 0, END)
-        return Script(connection, brokers, RangeFetcher(brokers, cursor, POLL_MS))
+        return Script(connection, brokers, RangeFetcher(brokers, cursor, poll_ms))
 
     with ours, theirs:
         yield make
@@ -93,6 +97,33 @@ def read(fetcher: RangeFetcher, *epochs: int) -> int:
     for _ in epochs:
         position = offset_after(fetcher.fetch(position))
     return position
+
+
+def test_a_broker_that_is_away_for_longer_than_a_call(scripted):
+    """The next records of a range are waited for as long as ``kafkaConsumer.pollTimeoutMs``."""
+    script = scripted(fetched(1, 0, 9), fetched(1, 10, 19), poll_ms=60_000, api_ms=100)
+    position = read(script.range, 1)
+    connection = script.connection
+    connection.error = ConnectionResetError()
+    connection.in_flight = None
+    back = Deadline.after(0.5)
+    while not back.has_passed:
+        assert offset_after(script.range.fetch(position)) == position
+    connection.error = None
+    script.brokers.connections[NODE] = cast("FetchConnection", connection)
+    until = Deadline.after(bound_s(20))
+    while offset_after(script.range.fetch(position)) == position:
+        assert not until.has_passed
+
+
+def test_a_broker_that_does_not_come_back_is_unreachable_for_the_time_of_a_poll(scripted):
+    script = scripted(fetched(1, 0, 9), poll_ms=300, api_ms=100)
+    position = read(script.range, 1)
+    script.connection.error = ConnectionResetError()
+    script.connection.in_flight = None
+    with pytest.raises(BrokerUnreachableError, match=r"within 0\.3 s"):  # noqa: PT012  # until it has lasted
+        while True:
+            script.range.fetch(position)
 
 
 def test_a_leader_is_asked_until_it_has_the_same_records(scripted):
