@@ -27,6 +27,7 @@ _MANY_REFUSALS: Final = 60
 
 
 @final
+@dataclass(slots=True, eq=False)
 class TopicIdentity:
     """The topic that is read, by the ids that metadata and fetches have shown (KIP-516).
 
@@ -35,36 +36,24 @@ class TopicIdentity:
     A broker is ``None`` where it is not known which one answered.
     """
 
-    __slots__ = (
-        "_known_by",
-        "_other",
-        "_other_by",
-        "_refusals",
-        "_refused_by",
-        "_was_accepted",
-        "is_fetched_by_id",
-        "topic_id",
-    )
+    topic_id: UUID | None = None
+    """The id to fetch from; ``None`` on clusters without ids."""
 
-    def __init__(self) -> None:
-        self.topic_id: UUID | None = None
-        """The id to fetch from; ``None`` on clusters without ids."""
+    is_fetched_by_id: bool = True
+    """Whether the leader takes ids; one that takes names cannot refuse an id."""
 
-        self.is_fetched_by_id = True
-        """Whether the leader takes ids; one that takes names cannot refuse an id."""
-
-        self._was_accepted = False
-        self._known_by: set[int] = set()
-        self._refused_by: int | None = None
-        self._refusals = 0
-        self._other: UUID | None = None
-        self._other_by: int | None = None
+    _was_accepted: bool = False
+    _known_by: set[int | None] = field(default_factory=set)
+    _refused_by: int | None = None
+    _refusals: int = 0
+    _has_other: bool = False
+    _other_by: int | None = None
 
     @property
     def is_recreated(self) -> bool:
         """Whether another topic has the name of the one that was read."""
-        if self._other is None or not self.is_fetched_by_id:
-            return self._other is not None
+        if not (self._has_other and self.is_fetched_by_id):
+            return self._has_other
         witnesses = {self._refused_by, self._other_by} - {None}
         is_proved = len(witnesses) > 1 or not self._known_by.isdisjoint(witnesses)
         return self._refusals > 0 and (is_proved or self._refusals >= _MANY_REFUSALS)
@@ -73,24 +62,20 @@ class TopicIdentity:
         """Note the topic's id by a broker's metadata, ``None`` if they have none."""
         if topic_id is None:
             return
-        if self.topic_id is None or not self._was_accepted:
-            if topic_id != self.topic_id:
-                self._known_by.clear()
-            self.topic_id = topic_id
-        self._other = topic_id if topic_id != self.topic_id else None
+        self._has_other = self._was_accepted and self.topic_id not in (None, topic_id)
         self._other_by = broker
-        if self._other is None:
-            self._know(broker)
+        if self._has_other:
+            return
+        if topic_id != self.topic_id:
+            self._known_by.clear()
+        self.topic_id = topic_id
+        self._known_by.add(broker)
 
     def accept(self, broker: int | None) -> None:
         """Note that a leader answered a fetch: from now on the topic must not be another one."""
         self._was_accepted = True
         self._refusals = 0
-        self._know(broker)
-
-    def _know(self, broker: int | None) -> None:
-        if broker is not None:
-            self._known_by.add(broker)
+        self._known_by.add(broker)
 
     def refuse(self, broker: int) -> None:
         """Note that a leader does not know the id."""
