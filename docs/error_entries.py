@@ -222,8 +222,8 @@ CONNECTION: Final = (
             ),
             "Check `advertised.listeners` of the brokers. In containers it is often `localhost`.",
             (
-                "A port that expects TLS or SASL looks silent to a plain client: check "
-                "`kafka.security.protocol`."
+                "If listeners close each connection at once, the error says so: a listener that "
+                "expects TLS or SASL does that to a plain client. Set `kafka.security.protocol`."
             ),
             "For slow networks, raise `kafka.default.api.timeout.ms`.",
         ),

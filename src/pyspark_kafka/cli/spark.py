@@ -59,7 +59,7 @@ class SparkQueryError(PysparkKafkaError):
             return cls(f"Spark failed: {first} (--spark-log FILE keeps all that Spark logs)")
         error = cls(ours.text)
         error.args = (error.message,)
-        error.fault = _fault_of(ours.kind)  # type: ignore[misc]
+        error.fault = _fault_of(ours.kind)
         return error
 
 

@@ -47,7 +47,7 @@ class PysparkKafkaError(Exception):
     """The base of every error: a condition, a message made of facts, and a next step."""
 
     condition: ClassVar[str]
-    fault: ClassVar[Fault]
+    fault: Fault
     sql_state: ClassVar[str | None] = None
 
     def __init__(self, message: str, sub_condition: str = "") -> None:
@@ -184,17 +184,36 @@ def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
 
 
 class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
-    """No broker answered in time; ``cause`` is the client's: a failed TLS handshake, say."""
+    """No broker answered in time; ``cause`` is the client's: a failed TLS handshake, say.
+
+    ``is_hung_up`` is whether listeners close each connection before they answer.
+    """
 
     condition = "KAFKA_BROKER_UNREACHABLE"
     fault = Fault.CLUSTER
 
-    def __init__(self, bootstrap_servers: str, seconds: float, cause: str = "") -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        seconds: float,
+        cause: str = "",
+        *,
+        is_hung_up: bool = False,
+    ) -> None:
         reason = f" ({cause})" if cause else ""
-        super().__init__(
-            f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
+        advice = (
             "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
             "this machine can reach their advertised listeners."
+        )
+        if is_hung_up:
+            self.fault = Fault.USER
+            advice = (
+                "The listener may expect TLS or a login: set 'kafka.security.protocol', and the "
+                "options 'kafka.ssl.*' and 'kafka.sasl.*' that it needs."
+            )
+        super().__init__(
+            f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
+            f"{advice}"
         )
 
 

@@ -17,8 +17,11 @@ from ...domain.errors import (
     InvalidResponseError,
     KafkaRequestError,
     LeaderUnavailableError,
+    PysparkKafkaError,
     UnknownTopicError,
 )
+from ...domain.options.client_settings import server_address
+from ...domain.options.option import server_list
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,
@@ -71,7 +74,13 @@ _CLOSED: Final = "connecting to a PLAINTEXT broker listener?"
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """The request that every broker answers before a login, number 1, without a client's name."""
 
+_METADATA: Final = struct.pack(">ihhihib", 15, 3, 4, 1, -1, 0, 0)
+"""A request that no broker answers before a login, if the listener expects one: for no topic."""
+
 _CONNECT_S: Final = 2.0
+_HANG_UPS: Final = 3
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a listener with TLS answers what is not TLS (RFC 8446, section 5.1)."""
 
 _NOT_REACHED: Final = (OSError, OverflowError, ValueError)
 """What Python's ``socket`` raises, also for a port or a name that metadata must not contain."""
@@ -95,6 +104,8 @@ class ClusterErrors:
         self._refused_until = Deadline.after(0)
         self._tls_failure = ""
         self._failed_config: Mapping[str, str] | None = None
+        self._hang_up: PysparkKafkaError | None = None
+        self._is_new = Deadline.after(settings.timeout_s)
         self._last_error = ""
         self._down_since = math.inf
 
@@ -114,6 +125,10 @@ class ClusterErrors:
             self._last_error = error.str()
         if error.code() == ALL_BROKERS_DOWN:
             self._down_since = min(self._down_since, time.monotonic())
+            if not (self._settings.is_encrypted or self._is_new.has_passed):
+                # librdkafka's events do not say what the brokers did.
+                request = _API_VERSIONS if self._settings.has_login else _METADATA
+                self._hang_up = _hang_up(self._settings.bootstrap_servers, request)
         reason = login_refusal(error, is_known=self.is_checked)
         if reason is not None:
             known = self._settings
@@ -131,6 +146,10 @@ class ClusterErrors:
 
     def raise_refusal(self) -> None:
         """Raise what the handled events say of a refused login, or of a failed TLS handshake.
+
+        Listeners that expect either hang up on a client without it.
+
+        :raises BrokerUnreachableError: if all listeners do, and none has answered before.
 
         :raises AuthenticationError: if a broker refused the login within the last five minutes.
         :raises TlsError: if a handshake failed since the last call.
@@ -189,10 +208,13 @@ class ClusterErrors:
         right = topic_right(Operation.READ, partition.topic)
         return self.error(f"a fetch from {partition}", error, right)
 
-    def _refusal(self) -> AuthenticationError | TlsError | None:
+    def _refusal(self) -> PysparkKafkaError | None:
         if self._refused is not None and not self._refused_until.has_passed:
             # Several threads may raise it, and each adds its own traceback.
             return copy.copy(self._refused)
+        hung_up, self._hang_up = self._hang_up, None
+        if hung_up is not None:
+            return hung_up
         failure, self._tls_failure = self._tls_failure, ""
         if not failure or self._failed_config is not self._settings.used:
             # No handshake failed, or one with certificates that were replaced since.
@@ -240,12 +262,43 @@ def is_plaintext(error: KafkaError) -> bool:
     broker = _BROKER.match(error.str())
     if _CLOSED not in error.str() or broker is None:
         return False
+    return (_first_answer(_address(broker), _API_VERSIONS) or b"")[4:] == _API_VERSIONS[8:12]
+
+
+def _hang_up(bootstrap_servers: str, request: bytes) -> PysparkKafkaError | None:
+    """Return the error of listeners that all hang up on a request; ``None`` of others.
+
+    A listener that is starting may do so as well, but not again and again.
+    """
+    begun = time.monotonic()
+    found = [server_address(each) for each in server_list(bootstrap_servers)]
+    addresses = [each for each in found if each is not None] * _HANG_UPS
+    for address in addresses:
+        answer = _first_answer(address, request)
+        if answer is not None and answer.startswith(_TLS_ALERT):
+            reason = "the listener answers with an alert of TLS"
+            return TlsError(bootstrap_servers, TlsFailure.TLS_EXPECTED, reason)
+        if answer != b"":
+            return None
+    if not addresses:
+        return None
+    host, port = addresses[0]
+    cause = f"{host}:{port} closed the connection before its first answer"
+    seconds = round(time.monotonic() - begun, 1)
+    return BrokerUnreachableError(bootstrap_servers, seconds, cause, is_hung_up=True)
+
+
+def _first_answer(address: tuple[str, int], request: bytes) -> bytes | None:
+    """Return how a broker's first answer begins, empty if it hangs up; ``None`` without one."""
     try:
-        with socket.create_connection(_address(broker), _CONNECT_S) as connection:
-            connection.sendall(_API_VERSIONS)
-            return connection.recv(8)[4:] == _API_VERSIONS[8:12]
+        with socket.create_connection(address, _CONNECT_S) as connection:
+            try:
+                connection.sendall(request)
+                return connection.recv(8)
+            except ConnectionError:
+                return b""
     except _NOT_REACHED:
-        return False
+        return None
 
 
 def _address(broker: re.Match[str]) -> tuple[str, int]:

@@ -61,6 +61,7 @@ class ClusterSettings:
         protocol = config["security.protocol"].upper()
         self.has_login = protocol.startswith("SASL")
         self.is_plaintext = protocol == "PLAINTEXT"
+        self.is_encrypted = protocol.endswith("SSL")
 
     def one_deadline(self) -> AbstractContextManager[Deadline]:
         """Limit all waits of a block together to ``timeout_s``; blocks may be nested."""

@@ -37,7 +37,6 @@ T = TypeVar("T")
 
 _PROBE_S: Final = 2.0
 _CANONICAL: Final = "resolve_canonical_bootstrap_servers_only"
-_SECURITY_HINT: Final = "it may expect TLS or a login: set 'kafka.security.protocol'"
 
 
 class BrokerRequests:
@@ -301,10 +300,11 @@ class BrokerRequests:
         if self._has_answered or not isinstance(error, UnansweredError):
             return
         if self._choice.closed_unanswered(address):
-            cause = f"{error} before its first answer; {_SECURITY_HINT}"
+            cause = f"{error} before its first answer"
             seconds = round(time.monotonic() - begun, 1)
             servers = self._errors.bootstrap_servers
-            raise RefusedError(BrokerUnreachableError(servers, seconds, cause)) from error
+            hung_up = BrokerUnreachableError(servers, seconds, cause, is_hung_up=True)
+            raise RefusedError(hung_up) from error
 
 
 @contextmanager

@@ -139,6 +139,8 @@ class TlsError(PysparkKafkaError, ConnectionError):
 
     def __init__(self, bootstrap_servers: str, failure: TlsFailure, reason: str) -> None:
         self.failure = failure
+        if failure in (TlsFailure.NOT_TLS, TlsFailure.TLS_EXPECTED):
+            self.fault = Fault.USER
         super().__init__(
             f"No TLS connection to {bootstrap_servers}: {reason.strip().rstrip('.')}. "
             f"{failure.value}",

@@ -1,5 +1,9 @@
 """What librdkafka's events say of refused logins, failed handshakes and missing rights."""
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,12 @@ from pyspark_kafka.adapters.confluent.cluster_errors import (
     login_refusal,
     tls_error,
 )
-from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    Fault,
+    KafkaRequestError,
+    PysparkKafkaError,
+)
 from pyspark_kafka.domain.security.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -128,6 +137,63 @@ def test_a_handshake_with_replaced_certificates_is_forgotten(errors, cluster, mo
     errors.remember_error(KafkaError(TRANSPORT, ALERT))
     monkeypatch.setattr(cluster.settings, "used", {})
     errors.raise_refusal()
+
+
+ALERT_BYTES = bytes.fromhex("15 03 03 00 02 02 28")
+
+
+@contextmanager
+def listener(answer: bytes) -> Iterator[str]:
+    """Yield the address of a listener that answers each connection's request, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    with listening.accept()[0] as connection:
+                        connection.recv(100)
+                        connection.sendall(answer)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            serving.join()
+
+
+def after_all_are_down(servers: str, **settings: str) -> PysparkKafkaError | None:
+    """Return what the errors of a cluster raise after librdkafka has reached no broker."""
+    options = {"kafka.bootstrap.servers": servers, **settings}
+    errors = Cluster(source_of("confluent", options)).errors
+    errors.remember_error(KafkaError(ALL_DOWN, "1/1 brokers are down"))
+    try:
+        errors.raise_refusal()
+    except PysparkKafkaError as error:
+        return error
+    return None
+
+
+def test_a_listener_that_hangs_up_on_a_client_without_tls_and_login():
+    with listener(b"") as address:
+        error = after_all_are_down(address)
+    assert isinstance(error, BrokerUnreachableError)
+    assert f"{address} closed the connection before its first answer" in str(error)
+    assert "set 'kafka.security.protocol'" in str(error)
+    assert error.fault is Fault.USER
+    with listener(ALERT_BYTES) as address:
+        error = after_all_are_down(address)
+    assert isinstance(error, TlsError)
+    assert (error.failure, error.fault) == (TlsFailure.TLS_EXPECTED, Fault.USER)
+
+
+def test_listeners_that_answer_or_are_down_expect_nothing_else():
+    with listener(b"\0\0\0\x08\0\0\0\x01") as answering, listener(b"") as closing:
+        for servers in (answering, f"{closing},{answering}", f"{closing},127.0.0.1:1"):
+            assert after_all_are_down(servers) is None
+        encrypted = {"kafka.security.protocol": "SSL"}
+        assert after_all_are_down(closing, **encrypted) is None
 
 
 TOPIC = topic_right(Operation.WRITE, "t")

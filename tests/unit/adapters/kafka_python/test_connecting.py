@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffset
 from pyspark_kafka.adapters.kafka_python.responses import TlsExpectedError
 from pyspark_kafka.adapters.kafka_python.settings import DEFAULTS
 from pyspark_kafka.adapters.kafka_python.sockets import open_socket
-from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.errors import Fault, PysparkKafkaError
 from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.clock import Deadline
@@ -208,11 +208,13 @@ def test_a_proxy_that_answers_a_byte_at_a_time():
             serving.join()
 
 
-def _unreachable(servers: str, protocol: str = "PLAINTEXT", **settings: str) -> PysparkKafkaError:
+def _unreachable(
+    servers: str, protocol: str = "PLAINTEXT", client: str = "kafka-python", **settings: str
+) -> PysparkKafkaError:
     """Return the error of a client that plans a query."""
     given = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
     options = {
-        "client": "kafka-python",
+        "client": client,
         "kafka.bootstrap.servers": servers,
         "kafka.security.protocol": protocol,
         "kafka.default.api.timeout.ms": "20000",
@@ -241,8 +243,11 @@ def test_each_bootstrap_server_is_named_with_its_reason():
     assert f"{silent.address} did not answer in time" in told
 
 
-@pytest.mark.parametrize("api", ["ApiVersions", "Metadata"])
-def test_a_listener_that_closes_before_its_first_answer_may_expect_a_login(api):
+@pytest.mark.parametrize(
+    ("api", "client"),
+    [("ApiVersions", "kafka-python"), ("Metadata", "kafka-python"), ("Metadata", "confluent")],
+)
+def test_a_listener_that_closes_before_its_first_answer_may_expect_a_login(api, client):
     """The call ends at once, and not when its time is up."""
 
     def close(_: Line, __: bytes) -> None:
@@ -250,9 +255,10 @@ def test_a_listener_that_closes_before_its_first_answer_may_expect_a_login(api):
 
     begun = time.monotonic()
     with hostile_broker(Lie(api, send=close)) as broker:
-        told = str(_unreachable(broker.bootstrap_servers))
+        error = _unreachable(broker.bootstrap_servers, client=client)
     assert time.monotonic() - begun < bound_s(10)
-    assert "before its first answer; it may expect TLS or a login: set" in told
+    assert "before its first answer). The listener may expect TLS or a login: set" in str(error)
+    assert error.fault is Fault.USER
 
 
 def test_a_listener_that_expects_tls_is_reported_at_once():
@@ -261,6 +267,7 @@ def test_a_listener_that_expects_tls_is_reported_at_once():
         error = _unreachable(broker.bootstrap_servers)
     assert time.monotonic() - begun < bound_s(10)
     assert isinstance(error, TlsError)
+    assert error.fault is Fault.USER
     assert error.failure is TlsFailure.TLS_EXPECTED
 
 
