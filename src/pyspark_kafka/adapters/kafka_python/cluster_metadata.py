@@ -72,10 +72,7 @@ class ClusterMetadata(BrokerRequests):
         return len(self.view.topic(topic).partitions)
 
     def known_partition_count(self, topic: str) -> int:
-        """Return the number of partitions of a topic by the last metadata.
-
-        0 if they do not have it, or are too old.
-        """
+        """Return the same by the last metadata, 0 if they are too old or do not have the topic."""
         return 0 if self.is_outdated else len(self.view.topic(topic).partitions)
 
     def check_right(self, topic: str) -> None:
@@ -110,7 +107,8 @@ class ClusterMetadata(BrokerRequests):
         with reading():
             check_topics(described)
             require_all((topic.name for topic in described), topics or ())
-        described = [each for each in described if topics is None or each.name in topics]
+        asked = None if topics is None else frozenset(topics)
+        described = [each for each in described if asked is None or each.name in asked]
         hidden = [topic.name for topic in described if topic.error_code == _HIDDEN.errno]
         if hidden:
             raise self._hidden(hidden)
@@ -121,7 +119,7 @@ class ClusterMetadata(BrokerRequests):
         rights = [topic_right(operation, topic) for topic in sorted(topics)]
         return RefusedError(self._errors.request_error("a request for metadata", _HIDDEN, rights))
 
-    def _request(self, topics: Iterable[str] | None, *, with_operations: bool = False) -> list[Any]:
+    def _request(self, topics: Iterable[str] | None, *, with_operations: bool = False) -> Any:
         topic = MetadataRequest.MetadataRequestTopic
         request = MetadataRequest(
             topics=None if topics is None else [topic(name=name) for name in topics],
@@ -140,8 +138,7 @@ class ClusterMetadata(BrokerRequests):
                 raise
             # Nothing that listens there is a broker.
             raise kafka_errors.KafkaConnectionError(reason_of(error)) from error
-        described: list[Any] = answer.topics
-        return described
+        return answer.topics
 
     @property
     def source(self) -> int | None:
