@@ -47,8 +47,7 @@ class KafkaPythonRecordWriter(RecordWriter):
             self._write(gathered, option)
 
     def flush(self) -> DeliveryStats:
-        for batch, topic in self._gatherer.take():
-            self._write(batch, topic)
+        self._write_gathered()
         with self._mapped_errors():
             delivered = self._client.flush()
             self._client.join_transaction(None)
@@ -59,6 +58,10 @@ class KafkaPythonRecordWriter(RecordWriter):
     def close(self) -> None:
         self._client.close()
         self._factory.close()
+
+    def _write_gathered(self) -> None:
+        for batch, topic in self._gatherer.take():
+            self._write(batch, topic)
 
     def _write(self, batch: pa.RecordBatch, topic: str | None) -> None:
         unsent_rows = 0
