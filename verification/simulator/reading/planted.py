@@ -45,13 +45,13 @@ def _from_the_first_batch(self: Any, fetched: Any, from_offset: int, until_offse
     return _REAL["decode"](self, fetched, min(first, from_offset), until_offset)
 
 
-def _replicas_are_believed(self: Any, error: Any, diverging: Any, **_: bool) -> Step:
-    step: Step = _REAL["answered"](self, error, diverging, is_leader=True)
+def _replicas_are_believed(self: Any, error: Any, diverging: Any, broker: int, **_: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, diverging, broker, is_leader=True)
     return step
 
 
-def _without_divergence(self: Any, error: Any, _: Any, *, is_leader: bool) -> Step:
-    step: Step = _REAL["answered"](self, error, None, is_leader=is_leader)
+def _without_divergence(self: Any, error: Any, _: Any, broker: int, *, is_leader: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, None, broker, is_leader=is_leader)
     return step
 
 
