@@ -45,7 +45,7 @@ INT32_MAX = 2**31 - 1
 
 PARTITION = TopicPartition("tøpic", 3)
 TOPIC_IDS = {name: UUID(int=number) for number, name in enumerate(("tøpic", "one", "two"), 1)}
-TOPICS = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
+TOPICS: Mapping[UUID | None, str] = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
 
 THEIR_TOPIC = TheirResponse.FetchableTopicResponse
 THEIR_PARTITION = THEIR_TOPIC.PartitionData
