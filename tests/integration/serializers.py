@@ -4,7 +4,7 @@ import base64
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
@@ -29,7 +29,7 @@ from google.protobuf.message_factory import GetMessageClass
 from pyspark_kafka.adapters.values.framing import wire_format
 from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.adapters.values.framing.wire_format import id_prefix
-from pyspark_kafka.adapters.values.protobuf.schemas import Messages, compiled_messages
+from pyspark_kafka.adapters.values.protobuf.schemas import compiled_messages
 from pyspark_kafka.application.values.sink_encoding import SinkEncoding
 from pyspark_kafka.application.values.value_schemas import SchemaVersions, ValueSchemas
 from pyspark_kafka.bootstrap.plugins import value_format_named
@@ -59,14 +59,13 @@ Framed = tuple[bytes | None, list[tuple[str, bytes]]]
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows of one schema, as this library has them and as other libraries do."""
+    """Rows of one schema, as other libraries have them."""
 
     form: str
     schema: str
-    rows: tuple[Any, ...]
     native: tuple[Any, ...]
     ddl: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
 
 
 AVRO_SCHEMA: Final = {
@@ -141,6 +140,7 @@ _AVRO_EMPTY: Final = {
     "data": b"",
 }
 
+_MESSAGE: Final = "shop.Order"
 PROTO_SCHEMA: Final = """syntax = "proto3";
 package shop;
 import "google/protobuf/timestamp.proto";
@@ -216,30 +216,119 @@ _JSON_ROWS: Final = (
 
 
 @cache
-def proto_class() -> Any:
-    """Return the class of messages."""
-    return GetMessageClass(proto_messages().named("shop.Order"))
-
-
-@cache
-def proto_messages() -> Messages:
-    return compiled_messages(Schema(SchemaType.PROTOBUF, PROTO_SCHEMA))
+def proto_class(schema: str) -> Any:
+    """Return the class of the messages ``shop.Order`` of a schema."""
+    return GetMessageClass(compiled_messages(Schema(SchemaType.PROTOBUF, schema)).named(_MESSAGE))
 
 
 CASES: Final = {
-    "avro": Case(
-        "avro", json.dumps(AVRO_SCHEMA), (_AVRO_ROW, _AVRO_EMPTY, None), (_AVRO_ROW, _AVRO_EMPTY)
-    ),
-    "protobuf": Case(
-        "protobuf", PROTO_SCHEMA, (), _PROTO_NATIVE, options={"valueMessage": "shop.Order"}
-    ),
+    "avro": Case("avro", json.dumps(AVRO_SCHEMA), (_AVRO_ROW, _AVRO_EMPTY)),
+    "protobuf": Case("protobuf", PROTO_SCHEMA, _PROTO_NATIVE),
     "json": Case(
         "json",
         json.dumps(JSON_SCHEMA),
-        (),
         _JSON_ROWS,
         ddl="id bigint, name string, price double, flag boolean, line struct<sku: string>, "
         "tags array<string>, counts map<string, bigint>",
+    ),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Two schemas of a topic, and their rows as a reader of the other one has them."""
+
+    old: Case
+    new: Case
+    old_as_new: tuple[Any, ...]
+    new_as_old: tuple[Any, ...]
+
+
+def _avro_change(*fields: object, line: Sequence[object]) -> str:
+    inner = {"name": "line", "type": {"type": "record", "name": "Line", "fields": line}}
+    return json.dumps({"type": "record", "name": "Order", "fields": [*fields, inner]})
+
+
+def _json_change(line: Mapping[str, Any], **fields: str) -> str:
+    found = {name: {"type": kind} for name, kind in fields.items()}
+    inner = {"type": "object", "properties": line}
+    return json.dumps({**JSON_SCHEMA, "properties": {**found, "line": inner}})
+
+
+_GONE: Final = {"name": "gone", "type": "string", "default": "-"}
+_SKU: Final = {"name": "sku", "type": "string"}
+_OLD_ROWS: Final = ({"id": 1, "gone": "x", "line": {"sku": "s", "size": 2}},)
+_NEW_ROWS: Final = ({"line": {"color": "c", "sku": "t"}, "more": 8, "id": 2},)
+CHANGES: Final = {
+    "avro": Change(
+        Case(
+            "avro",
+            _avro_change(
+                *({"name": "id", "type": "long"}, _GONE),
+                line=[_SKU, {"name": "size", "type": "int", "default": 5}],
+            ),
+            _OLD_ROWS,
+            version="1",
+        ),
+        Case(
+            "avro",
+            _avro_change(
+                *({"name": "more", "type": ["long", "null"], "default": 7},),
+                {"name": "id", "type": "long"},
+                line=[{"name": "color", "type": ["null", "string"], "default": None}, _SKU],
+            ),
+            _NEW_ROWS,
+            version="2",
+        ),
+        ({"id": 1, "more": 7, "line": {"sku": "s"}},),
+        ({"id": 2, "gone": "-", "line": {"sku": "t", "size": 5}},),
+    ),
+    "protobuf": Change(
+        Case(
+            "protobuf",
+            """syntax = "proto2"; package shop;
+            message Line { optional string sku = 1; optional int32 size = 2 [default = 5]; }
+            message Order { optional int32 id = 1; optional string gone = 2;
+              optional Line line = 3; }""",
+            _OLD_ROWS,
+            version="1",
+        ),
+        Case(
+            "protobuf",
+            """syntax = "proto2"; package shop;
+            message Line { optional string color = 3; optional string sku = 1; }
+            message Order { optional Line line = 3; optional int32 more = 4 [default = 7];
+              optional int32 id = 1; }""",
+            _NEW_ROWS,
+            version="2",
+        ),
+        ({"id": 1, "more": 7, "line": {"sku": "s"}},),
+        ({"id": 2, "line": {"sku": "t", "size": 5}},),
+    ),
+    "json": Change(
+        Case(
+            "json",
+            _json_change(
+                {"sku": {"type": "string"}, "size": {"type": "integer"}},
+                id="integer",
+                gone="string",
+            ),
+            _OLD_ROWS,
+            ddl="id int, gone string, line struct<sku: string, size: int>",
+        ),
+        Case(
+            "json",
+            _json_change(
+                {"color": {"type": "string"}, "sku": {"type": "string"}},
+                more="integer",
+                id="integer",
+            ),
+            _NEW_ROWS,
+            ddl="line struct<color: string, sku: string>, more bigint, id bigint",
+        ),
+        ({"id": 1, "line": {"sku": "s"}},),
+        ({"id": 2, "line": {"sku": "t"}},),
     ),
 }
 
@@ -280,12 +369,13 @@ class Peer:
         return [plain_row(self.case, bytes(value or b"")[skipped:]) for value, _ in values]
 
     def _options(self) -> dict[str, str]:
+        message = {"valueMessage": _MESSAGE} if self.case.form == "protobuf" else {}
         return {
             "kafka.bootstrap.servers": "b",
             "valueFormat": self.case.form,
             "valueFraming": self.framing,
             "schema.registry.url": self.url,
-            **self.case.options,
+            **message,
         }
 
     def _write_ours(self, rows: Sequence[Any]) -> list[Framed]:
@@ -296,15 +386,16 @@ class Peer:
             given["valueSchema"] = "/order.desc"
         options = parse_sink_options(given, QueryKind.BATCH, UNRESTRICTED)
         registry = open_registry(RegistryOptions(self.url))
-        encoding = SinkEncoding(
-            options, value_format_named, lambda: registry, wire_format, lambda _: descriptor_set()
-        )
+
+        def encoding_of(options: Any) -> SinkEncoding:
+            return SinkEncoding(
+                *(options, value_format_named, lambda: registry, wire_format),
+                lambda _: descriptor_set(self.case.schema),
+            )
+
         column = our_column(self.case, rows)
-        types = {"value": data_type_of(column.type)}
-        task = replace(encoding.prepare(types), topic=self.topic)
-        encoding = SinkEncoding(
-            task, value_format_named, lambda: registry, wire_format, lambda _: descriptor_set()
-        )
+        prepared = encoding_of(options).prepare({"value": data_type_of(column.type)})
+        encoding = encoding_of(replace(prepared, topic=self.topic))
         batch = encoding.encode(pa.RecordBatch.from_pydict({"value": column}))
         headers: list[list[tuple[str, bytes]]] = [[] for _ in rows]
         if "headers" in batch.schema.names:
@@ -318,6 +409,8 @@ class Peer:
         given = {**self._options(), "subscribe": self.topic}
         if self.case.ddl:
             given["valueSchema"] = self.case.ddl
+        elif self.case.version:
+            given["valueSchemaVersion"] = self.case.version
         options = parse_source_options(given, QueryKind.BATCH, UNRESTRICTED)
         registry = open_registry(RegistryOptions(self.url))
         schemas = ValueSchemas(
@@ -351,29 +444,40 @@ class Peer:
         elif self.case.form == "json":
             serializer = JSONSerializer(self.case.schema, client, conf=settings)
         else:
-            serializer = ProtobufSerializer(proto_class(), client, settings)
-            row = ParseDict(row, proto_class()())
+            message = proto_class(self.case.schema)
+            serializer = ProtobufSerializer(message, client, settings)
+            row = ParseDict(row, message())
         return serializer(row, self._context(headers)), headers
 
     def _read_confluent(self, client: SchemaRegistryClient, framed: Framed) -> Any:
         value, headers = framed
         deserializer: Callable[..., Any]
         if self.case.form == "avro":
-            deserializer = AvroDeserializer(client)
+            deserializer = AvroDeserializer(client, self.case.schema)
         elif self.case.form == "json":
             deserializer = JSONDeserializer(None, schema_registry_client=client)
         else:
-            deserializer = ProtobufDeserializer(proto_class(), {}, client)
+            deserializer = ProtobufDeserializer(proto_class(self.case.schema), {}, client)
         found = deserializer(value, self._context(headers))
-        return MessageToDict(found) if self.case.form == "protobuf" and found else found
+        return _with_defaults(found) if self.case.form == "protobuf" and found else found
+
+
+def _with_defaults(message: Any) -> dict[str, Any]:
+    """Return the fields of a message, also those that have only a default of proto2."""
+    found = MessageToDict(message)
+    for one in message.DESCRIPTOR.fields:
+        if one.has_default_value:
+            found[one.json_name] = getattr(message, one.name)
+        elif one.name == "line" and message.HasField("line"):
+            found["line"] = _with_defaults(message.line)
+    return found
 
 
 @cache
-def descriptor_set() -> bytes:
-    """Return the file of the messages, as ``protoc`` writes it without what it imports."""
-    file = proto_messages().named("shop.Order").file
+def descriptor_set(schema: str) -> bytes:
+    """Return the file of a schema, as ``protoc`` writes it without what it imports."""
     proto = FileDescriptorProto()
-    file.CopyToProto(proto)
+    proto_class(schema).DESCRIPTOR.file.CopyToProto(proto)
     return FileDescriptorSet(file=[proto]).SerializeToString()
 
 
@@ -382,7 +486,7 @@ def plain_bytes(case: Case, row: Any) -> bytes:
     if case.form == "json":
         return json.dumps(row, ensure_ascii=False).encode()
     if case.form == "protobuf":
-        return bytes(ParseDict(row, proto_class()()).SerializeToString())
+        return bytes(ParseDict(row, proto_class(case.schema)()).SerializeToString())
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, json.loads(case.schema), row)
     return stream.getvalue()
@@ -393,15 +497,14 @@ def plain_row(case: Case, value: bytes) -> Any:
     if case.form == "json":
         return json.loads(value)
     if case.form == "protobuf":
-        return MessageToDict(proto_class().FromString(value))
+        return MessageToDict(proto_class(case.schema).FromString(value))
     return fastavro.schemaless_reader(io.BytesIO(value), json.loads(case.schema), None)
 
 
 def our_column(case: Case, rows: Sequence[Any]) -> Any:
     """Return native rows as the struct column that a query would write."""
     if case.form == "protobuf":
-        values = [ParseDict(row, proto_class()()).SerializeToString() for row in rows]
-        return proto_column(values)
+        return proto_column(case.schema, [plain_bytes(case, row) for row in rows])
     if case.form == "json":
         return pa.array(rows, arrow_type(parse_struct(case.ddl)))
     data_type = value_format_named("avro").data_type(
@@ -410,9 +513,9 @@ def our_column(case: Case, rows: Sequence[Any]) -> Any:
     return pa.array(rows, arrow_type(data_type))
 
 
-def proto_column(values: Sequence[bytes]) -> Any:
+def proto_column(schema: str, values: Sequence[bytes]) -> Any:
     """Return messages as a struct column, decoded without a registry."""
-    options = ValueOptions("value", "protobuf", descriptor=descriptor_set(), message="shop.Order")
+    options = ValueOptions("value", "protobuf", descriptor=descriptor_set(schema), message=_MESSAGE)
     form = value_format_named("protobuf")
     data_type = form.data_type(options, None)
     return form.decoder(options, None, data_type).decode(payloads_of(list(values))).column
@@ -422,13 +525,9 @@ def native_row(case: Case, row: Any) -> Any:
     """Return a row of this library as other libraries have it."""
     if row is None:
         return None
-    if case.form == "avro":
+    if case.form != "protobuf":
         return {**row, "counts": dict(row["counts"])} if "counts" in row else row
-    if case.form == "json":
-        found = {name: value for name, value in row.items() if value is not None}
-        line = {name: value for name, value in row["line"].items() if value is not None}
-        return {**found, "line": line, "counts": dict(row["counts"])}
-    return MessageToDict(ParseDict(_message_fields(row), proto_class()()))
+    return MessageToDict(ParseDict(_message_fields(row), proto_class(case.schema)()))
 
 
 def _message_fields(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,13 @@ def _field(field: FieldDescriptorProto, file: FileDescriptorProto, entry: Any) -
         label = "repeated "
     elif field.proto3_optional or (file.syntax != "proto3" and not field.HasField("oneof_index")):
         label = "required " if field.label == _F.LABEL_REQUIRED else "optional "
-    return f"{label}{_type(field)} {field.name} = {field.number};"
+    default = f" [default = {_default(field)}]" if field.HasField("default_value") else ""
+    return f"{label}{_type(field)} {field.name} = {field.number}{default};"
+
+
+def _default(field: FieldDescriptorProto) -> str:
+    text = field.default_value
+    return json.dumps(text) if field.type in {_F.TYPE_STRING, _F.TYPE_BYTES} else text
 
 
 def _type(field: FieldDescriptorProto) -> str:
