@@ -263,7 +263,9 @@ class _Parser:
     def _union(self, json: list[Any], namespace: str, path: str, depth: int) -> Union:
         branches = tuple(self.parse(one, namespace, path, depth + 1) for one in json)
         names = [branch.name for branch in branches]
-        if not names or len(names) != len(set(names)) or "union" in names:
+        if not names:
+            raise _error(path, "a union has no branches, so that no value can have its type")
+        if len(names) != len(set(names)) or "union" in names:
             raise _error(path, f"a union cannot have the branches {names}")
         return Union(branches)
 

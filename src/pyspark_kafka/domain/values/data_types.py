@@ -244,7 +244,10 @@ class _Parser:
     def _columns(self, closing: str, depth: int) -> StructType:
         """Read fields up to a mark, or to the end of the text."""
         if closing and self._next.text == closing:
-            raise ValueError("a struct without fields is not supported")
+            raise ValueError(
+                "a struct without fields is not supported, since no column could be stored as one: "
+                "leave the field out, or read it as 'string'"
+            )
         fields = [self._field(depth)]
         while self._accept(","):
             fields.append(self._field(depth))
