@@ -41,6 +41,7 @@ SERVER_FIXTURES: Final = {
     "hdfs": "storage",
     "s3": "storage",
     "schema_registry": "registry",
+    "older_schema_registry": "registry",
     "spark": "spark",
     "connect": "spark",
     "connect_url": "spark",
@@ -167,6 +168,7 @@ secured = shared("secured")
 hdfs = shared("hdfs")
 s3 = shared("s3")
 schema_registry = shared("schema_registry")
+older_schema_registry = shared("older_schema_registry")
 connect_url = shared("spark_connect")
 
 

@@ -9,7 +9,8 @@ FORMATS: Final = ("avro", "protobuf", "json")
 REGISTRIES: Final = {
     "confluent-7.6": "Confluent 7.6",
     "confluent-8.1": "Confluent 8.1",
-    "apicurio": "Apicurio 3.0",
+    "apicurio-2.6": "Apicurio 2.6",
+    "apicurio-3.0": "Apicurio 3.0",
 }
 """Those of Confluent are doubles that follow its documentation and its source."""
 

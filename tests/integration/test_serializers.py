@@ -1,7 +1,9 @@
 """Values of other serializers are read, and ours are read by them, through several registries."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -13,7 +15,9 @@ from .serializer_matrix import CONFLUENT, FORMATS, OURS, REGISTRIES, framings, p
 
 pytest.importorskip("authlib", reason="confluent-kafka needs its extra schemaregistry")
 
-from .serializers import CASES, CHANGES, Peer, comparable, message_peer
+from .serializers import CASES, CHANGES, Case, Framed, Peer, comparable, message_peer, plain_bytes
+
+APICURIO = {"apicurio-2.6": "older_schema_registry", "apicurio-3.0": "schema_registry"}
 
 CELLS = [
     (*pair, registry, framing)
@@ -36,8 +40,8 @@ def running(registry: str) -> Iterator[str]:
 @pytest.fixture
 def url(request, registry):
     """Return the URL of a registry."""
-    if registry == "apicurio":
-        yield request.getfixturevalue("schema_registry")
+    if registry in APICURIO:
+        yield request.getfixturevalue(APICURIO[registry])
     else:
         with running(registry) as found:
             yield found
@@ -87,3 +91,48 @@ def test_schemas_that_change(form, writer, reader, url, fresh_name):
     for case, wanted in ((change.old, as_old), (change.new, as_new)):
         read = Peer(reader, case, url, topic, "confluent").read(written)
         assert comparable(read) == comparable(wanted)
+
+
+@pytest.mark.parametrize("registry", APICURIO)
+@pytest.mark.parametrize("form", ["avro", "json"])
+@pytest.mark.usefixtures("registry")
+def test_values_as_apicurios_serializers_frame_them(form, url, fresh_name):
+    """Content ids have 8 or 4 bytes in front of a value, or 8 in a header; global ids differ."""
+    case, topic = CASES[form], fresh_name()
+    for artifact in (f"{topic}-other", f"{topic}-value"):
+        found = register_at_apicurio(url, artifact, case)
+    content, world = found["contentId"], found["globalId"]
+    assert content != world
+    row = case.native[0]
+    plain = plain_bytes(case, row)
+    values: list[Framed] = [
+        (b"\0" + content.to_bytes(8) + plain, []),
+        (b"\0" + content.to_bytes(4) + plain, []),
+        (plain, [("apicurio.value.globalId", world.to_bytes(8)), *header(content)]),
+    ]
+    reader = Peer(OURS, case, url, topic, "apicurio")
+    assert comparable(reader.read(values)) == comparable([row] * 3)
+    with pytest.raises(AssertionError, match=r"use-id' of the producers to contentId"):
+        reader.read([(plain, [("apicurio.value.globalId", world.to_bytes(8))])])
+    with pytest.raises(AssertionError, match="set 'valueFraming' or 'keyFraming' to apicurio"):
+        Peer(OURS, case, url, topic, "confluent").read(values[:1])
+
+
+def header(content_id: int) -> list[tuple[str, bytes]]:
+    return [("apicurio.value.contentId", content_id.to_bytes(8))]
+
+
+def register_at_apicurio(url: str, artifact: str, case: Case) -> dict[str, int]:
+    """Register a schema by the API that Apicurio's serializers use, and return its ids."""
+    request = Request(  # noqa: S310 - a server of ours
+        f"{url.partition('/ccompat/')[0]}/registry/v2/groups/default/artifacts",
+        case.schema.encode(),
+        {
+            "Content-Type": "application/json",
+            "X-Registry-ArtifactId": artifact,
+            "X-Registry-ArtifactType": case.form.upper(),
+        },
+    )
+    with urlopen(request) as answer:  # noqa: S310 - a server of ours
+        found: dict[str, int] = json.load(answer)
+    return found

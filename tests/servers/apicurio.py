@@ -1,10 +1,10 @@
-"""A real schema registry on a loopback port: Apicurio, whose API includes Confluent's."""
+"""Real schema registries on loopback ports: Apicurio, whose API includes Confluent's."""
 
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
@@ -16,12 +16,11 @@ from pyspark_kafka.brokers.settings import free_ports
 from .java_server import SMALL_JVM, running
 
 _VERSION: Final = "3.0.9"
-_ARCHIVE: Final = Artifact("io.apicurio", "apicurio-registry-app", _VERSION, "tar.gz", "all")
-_JARS: Final = JarSet(f"apicurio-{_VERSION}", (_ARCHIVE,), transitive=False, has_poms=False)
+_OLDER: Final = "2.6.13.Final"
 
 
 @contextmanager
-def run_apicurio() -> Iterator[str]:
+def run_apicurio(version: str = _VERSION) -> Iterator[str]:
     """Run Apicurio, which keeps its schemas in memory; yield the base URL of Confluent's API."""
     [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
@@ -31,13 +30,18 @@ def run_apicurio() -> Iterator[str]:
         "-Dquarkus.http.host=127.0.0.1",
         f"-Dquarkus.http.port={port}",
         "-jar",
-        str(_unpacked() / f"{_ARCHIVE.name}-{_VERSION}-runner.jar"),
+        str(_unpacked(version) / f"apicurio-registry-app-{version}-runner.jar"),
     ]
     with (
         tempfile.TemporaryDirectory(prefix="pyspark-kafka-apicurio-") as directory,
         running("Apicurio", {"apicurio": command}, Path(directory), lambda: _answers(url)),
     ):
         yield url
+
+
+def run_older_apicurio() -> AbstractContextManager[str]:
+    """Run Apicurio 2.6 as ``run_apicurio`` runs Apicurio 3."""
+    return run_apicurio(_OLDER)
 
 
 def _answers(url: str) -> bool:
@@ -48,14 +52,15 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _unpacked() -> Path:
+def _unpacked(version: str) -> Path:
     """Return the directory of the unpacked archive, after unpacking it if there is none."""
-    directory = resolve(_JARS)
+    archive = Artifact("io.apicurio", "apicurio-registry-app", version, "tar.gz", "all")
+    directory = resolve(JarSet(f"apicurio-{version}", (archive,), transitive=False, has_poms=False))
     unpacked = directory / "unpacked"
     if not unpacked.is_dir():
         part = Path(tempfile.mkdtemp(prefix="part-", dir=directory))
-        with tarfile.open(directory / _ARCHIVE.file_name) as archive:
-            archive.extractall(part, filter="data")
+        with tarfile.open(directory / archive.file_name) as content:
+            content.extractall(part, filter="data")
         try:
             part.replace(unpacked)
         except OSError:  # another process was faster

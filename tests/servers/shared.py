@@ -107,6 +107,7 @@ _STARTS: Final = {
     "hdfs": "tests.servers.hdfs:run_hdfs",
     "s3": "tests.servers.s3:run_s3",
     "schema_registry": "tests.servers.apicurio:run_apicurio",
+    "older_schema_registry": "tests.servers.apicurio:run_older_apicurio",
     "spark_connect": "tests.servers.spark_connect:run_connect_server",
     "class_archive": "tests.spark_home:making_class_archive",
 }

@@ -134,9 +134,10 @@ def _column(column: str) -> ColumnOptions:
             f"{column}Framing",
             _choice(f"{column}Framing", Framing),
             None,
-            "`none`, `confluent`, `confluent-header`",
+            "`none`, `confluent`, `confluent-header`, `apicurio`",
             f"Where the id of the schema of each {column} is: nowhere, in front of it as with "
-            "Confluent's serializers, or in a header of the record.",
+            "Confluent's serializers, in a header of the record, or where Apicurio's serializers "
+            "for Avro and JSON write content ids. Writes do not have `apicurio`.",
             "`confluent` with a registry, otherwise `none`",
         ),
         text(

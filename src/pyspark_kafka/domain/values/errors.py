@@ -52,7 +52,7 @@ FAILURE_TEXTS: Final = {
     FailureReason.BAD_LENGTH: "a length does not fit",
     FailureReason.BAD_UNION: "a union has no such branch",
     FailureReason.BAD_ENUM: "an enum has no such symbol",
-    FailureReason.NO_FRAMING: "it does not begin with a schema id",
+    FailureReason.NO_FRAMING: "it has no schema id (check 'valueFraming' or 'keyFraming')",
     FailureReason.UNKNOWN_SCHEMA: "the schema registry has no schema with its id",
     FailureReason.INCOMPATIBLE_SCHEMA: "its schema cannot be read as the schema of the query",
     FailureReason.UNKNOWN_MESSAGE: "its schema has no such message",
@@ -248,8 +248,22 @@ class UnencodableValueError(PysparkKafkaError, ValueError):
         )
 
 
+GLOBAL_ID: Final = "globalId"
+"""The schema id of values that have only a global id of Apicurio."""
+
+_UNKNOWN_IDS: Final = {
+    0: "If Apicurio's serializers wrote it, the id has 8 bytes. If it is a content id, set "
+    "'valueFraming' or 'keyFraming' to apicurio",
+    GLOBAL_ID: "Registries are asked for content ids: set 'apicurio.registry.use-id' of the "
+    "producers to contentId",
+}
+"""What to do about ids that no registry has."""
+
+
 def describe_failure(reason: FailureReason, field: str = "", schema_id: int | str = "") -> str:
     """Return what is wrong with a value, with its field and schema where they are known."""
     where = f" (field '{field}')" if field else ""
     schema = f", schema id {schema_id}" if schema_id != "" else ""
+    if reason is FailureReason.UNKNOWN_SCHEMA and schema_id in _UNKNOWN_IDS:
+        schema += f". {_UNKNOWN_IDS[schema_id]}"
     return f"{FAILURE_TEXTS[reason]}{where}{schema}"

@@ -21,7 +21,6 @@ from .data_types import (
     StructType,
 )
 from .registry import Schema, SchemaType
-from .value_options import Framing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +120,7 @@ class TypedSchema:
         """
         needed = {column.source for column in self.columns} | {"offset"}
         needed |= {one.name for one in self.typed}
-        if any(one.options.framing is Framing.CONFLUENT_HEADER for one in self.typed):
+        if any(one.options.framing.uses_headers for one in self.typed):
             needed.add("headers")
         if has_letters:
             needed |= LETTER_COLUMNS

@@ -26,6 +26,12 @@ class Framing(enum.Enum):
     NONE = "none"
     CONFLUENT = "confluent"
     CONFLUENT_HEADER = "confluent-header"
+    APICURIO = "apicurio"
+
+    @property
+    def uses_headers(self) -> bool:
+        """Whether ids may be in the headers of records."""
+        return self in {Framing.CONFLUENT_HEADER, Framing.APICURIO}
 
 
 class ParseMode(enum.Enum):

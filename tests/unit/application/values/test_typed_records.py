@@ -247,7 +247,7 @@ def test_values_are_read_as_the_subjects_latest_version(kit):
     assert [row["valueError"] for row in rows] == [
         None,
         "the schema registry has no schema with its id, schema id 99",
-        "it does not begin with a schema id",
+        "it has no schema id (check 'valueFraming' or 'keyFraming')",
     ]
 
 

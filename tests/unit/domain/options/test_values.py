@@ -190,6 +190,15 @@ def test_framing_without_a_registry_is_for_reads_only():
     )
 
 
+def test_the_framing_of_apicurio_is_for_reads_of_avro_and_json():
+    framing = {"valueFraming": "apicurio"}
+    assert [one.framing for one in read(AVRO | framing)] == [Framing.APICURIO]
+    [problem] = sink_problems(SERVERS | AVRO | framing, QueryKind.STREAM)
+    assert problem.startswith("valueFraming 'apicurio' is for reads. Write with 'confluent'")
+    [problem] = problems(BASE | AVRO | framing | {"valueFormat": "protobuf"}, QueryKind.STREAM)
+    assert problem.startswith("valueFraming 'apicurio' is not for protobuf")
+
+
 @pytest.mark.parametrize(
     ("given", "version"),
     [({}, None), ({"valueSchemaVersion": "Latest"}, LATEST), ({"valueSchemaVersion": " 7 "}, 7)],

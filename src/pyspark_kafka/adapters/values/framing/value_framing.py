@@ -9,18 +9,21 @@ import numpy as np
 import pyarrow as pa
 
 from ....domain.options.option import INT32_MAX
-from ....domain.values.errors import FailureReason, UnknownSchemaError
+from ....domain.values.errors import GLOBAL_ID, FailureReason, UnknownSchemaError
 from ....domain.values.value_options import Framing, writer_subject
 from ....ports.record_schema import HEADERS
 from ....ports.values.value_format import Payloads, WriterSchema
+from .apicurio_ids import HAS_GLOBAL_ID, find_apicurio_ids
 from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
 from .wire_format import header_name, parse_framing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....domain.values.registry import Schema
     from ....domain.values.value_options import ValueOptions
     from ....ports.values.schema_registry import SchemaRegistry
-    from ...kernels.arrays import Int32Array, Int64Array
+    from ...kernels.arrays import Int32Array
 
 _MODES: Final = {
     Framing.NONE: NO_FRAMING,
@@ -41,7 +44,7 @@ class ValueFraming:
     def __init__(self, options: ValueOptions, registry: SchemaRegistry | None = None) -> None:
         """Take the options of a column, and a registry that keeps what it has found."""
         self._options = options
-        self._mode = _MODES[options.framing]
+        self._mode = _MODES.get(options.framing, NO_FRAMING)
         self._has_indexes = options.format == _PROTOBUF
         self._header: pa.Buffer = pa.py_buffer(header_name(options.column).encode())
         self._registry = registry
@@ -49,7 +52,7 @@ class ValueFraming:
     @property
     def needs_headers(self) -> bool:
         """Whether ``payloads`` needs the headers of the records."""
-        return self._mode == IN_HEADER
+        return self._options.framing.uses_headers
 
     def payloads(
         self, values: pa.Array[Any], headers: pa.Array[Any] | None = None, topic: str | None = None
@@ -59,6 +62,12 @@ class ValueFraming:
         :raises RegistryUnavailableError: if the registry cannot look up an id.
         :raises RegistryRefusedError: if it refuses to.
         """
+        if headers is None:
+            if self.needs_headers and len(values):
+                raise ValueError("this framing needs the headers of the records")
+            headers = _NO_HEADERS
+        if self._options.framing is Framing.APICURIO:
+            return self._apicurio_payloads(values, headers, topic)
         rows = len(values)
         starts, ends = np.empty(rows, np.int64), np.empty(rows, np.int64)
         reasons, writers = np.empty(rows, np.uint8), np.empty(rows, np.int32)
@@ -67,7 +76,7 @@ class ValueFraming:
         framings = np.empty((rows, 2), np.int64)
         count = find_payloads(
             (*_bits(values), _address(values.buffers()[2])),
-            self._header_addresses(headers, rows),
+            self._header_addresses(headers),
             (self._mode, int(self._has_indexes)),
             (slots.ctypes.data, slots.size - 1, framings.ctypes.data),
             starts,
@@ -78,19 +87,32 @@ class ValueFraming:
         if self._registry is None:
             writers.fill(-1)
             return Payloads(values, starts, ends, reasons, writers)
-        schemas, unknown_ids, numbers = self._look_up(
-            self._registry, framings[:count], writer_subject(self._options, topic)
-        )
+        named = [parse_framing(ctypes.string_at(*one)) for one in framings[:count].tolist()]
+        schemas, unknown_ids, numbers = self._look_up(self._registry, named, topic)
         if unknown_ids:
             writers = numbers[writers]
             reasons[writers < -1] = FailureReason.UNKNOWN_SCHEMA
         return Payloads(values, starts, ends, reasons, writers, schemas, unknown_ids)
 
-    def _header_addresses(self, headers: pa.Array[Any] | None, rows: int) -> tuple[int, ...]:
-        if headers is None:
-            if self.needs_headers and rows:
-                raise ValueError("this framing needs the headers of the records")
-            headers = _NO_HEADERS
+    def _apicurio_payloads(
+        self, values: pa.Array[Any], headers: pa.Array[Any], topic: str | None
+    ) -> Payloads:
+        found = find_apicurio_ids(values, headers, self._options.column)
+        writers, reasons = np.full(len(values), -1, np.int32), np.zeros(len(values), np.uint8)
+        if self._registry is None:
+            return Payloads(values, found.starts, found.ends, reasons, writers)
+        is_valid, has_id = found.starts >= 0, found.ids >= 0
+        ids, places = np.unique(found.ids[is_valid & has_id], return_inverse=True)
+        named = [(number, ()) for number in ids.tolist()]
+        schemas, unknown_ids, numbers = self._look_up(self._registry, named, topic)
+        writers[is_valid & has_id] = numbers[places]
+        unknown_ids = (*unknown_ids, GLOBAL_ID)
+        writers[is_valid & (found.ids == HAS_GLOBAL_ID)] = -1 - len(unknown_ids)
+        reasons[is_valid & ~has_id] = FailureReason.NO_FRAMING
+        reasons[writers < -1] = FailureReason.UNKNOWN_SCHEMA
+        return Payloads(values, found.starts, found.ends, reasons, writers, schemas, unknown_ids)
+
+    def _header_addresses(self, headers: pa.Array[Any]) -> tuple[int, ...]:
         pairs: Any = headers.values  # type: ignore[attr-defined]  # it is a list array
         keys, values = pairs.field(0), pairs.field(1)
         key_offsets, _, _ = _bits(keys)
@@ -98,17 +120,19 @@ class ValueFraming:
         found = _address(keys.buffers()[2]), *_bits(values), _address(values.buffers()[2])
         return (*_bits(headers), *name, key_offsets, *found)
 
-    @staticmethod
     def _look_up(
-        registry: SchemaRegistry, framings: Int64Array, subject: str | None
+        self,
+        registry: SchemaRegistry,
+        named: Sequence[tuple[int | str, tuple[int, ...]]],
+        topic: str | None,
     ) -> tuple[tuple[WriterSchema, ...], tuple[int | str, ...], Int32Array]:
         """Return the schemas of framings, the ids of others, and what ``writers`` has for each."""
+        subject = writer_subject(self._options, topic)
         schemas: list[WriterSchema] = []
         unknown_ids: list[int | str] = []
         # The last one is for values that have no framing.
-        numbers = np.full(len(framings) + 1, -1, np.int32)
-        for number, (address, length) in enumerate(framings.tolist()):
-            schema_id, message_indexes = parse_framing(ctypes.string_at(address, length))
+        numbers = np.full(len(named) + 1, -1, np.int32)
+        for number, (schema_id, message_indexes) in enumerate(named):
             schema = _known_schema(registry, schema_id, subject)
             if schema is None:
                 unknown_ids.append(schema_id)
