@@ -19,9 +19,18 @@ CONFLUENT: Final = "Confluent's Python serializers"
 PLAIN: Final = {"avro": "fastavro", "protobuf": "protobuf", "json": "json of Python"}
 """Libraries without a registry: the test puts the id of the schema in front of their values."""
 
+SPARK: Final = {
+    "avro": "Spark's `from_avro` and `to_avro`",
+    "json": "Spark's `from_json` and `to_json`",
+}
+"""Functions without a registry, which ``tests/spark/test_spark_functions.py`` tests."""
+
 FRAMINGS: Final = ("confluent", "confluent-header")
 
-PACKAGES: Final = {"avro": "fastavro", "protobuf": "protobuf"}
+PACKAGES: Final = dict.fromkeys(SPARK.values(), "pyspark") | {
+    "fastavro": "fastavro",
+    "protobuf": "protobuf",
+}
 
 PART: Final = """\
 | format | other library | its values are read | it reads ours | where ids are |
@@ -53,12 +62,14 @@ def framings(writer: str, reader: str, registry: str) -> tuple[str, ...]:
 def serializers_part() -> str:
     """Return the table of the documentation."""
     lines = []
-    for form, other in [(one, name) for one in FORMATS for name in writers(one)[1:]]:
-        tested = {(form, other, OURS), (form, OURS, other)} & {*pairs()}
+    others = {form: [*writers(form)[1:], *filter(None, [SPARK.get(form)])] for form in FORMATS}
+    for form, other in [(one, name) for one in FORMATS for name in others[one]]:
+        by_spark = {(form, *way) for way in _ways(other) if other in SPARK.values()}
+        tested = {(form, other, OURS), (form, OURS, other)} & {*pairs(), *by_spark}
         read, written = ("yes" if (form, *way) in tested else "" for way in _ways(other))
         has_headers = any(len(framings(OURS, other, one)) > 1 for one in REGISTRIES)
         places = "in front, and GUIDs in headers" if has_headers else "in front"
-        package = "confluent-kafka" if other == CONFLUENT else PACKAGES.get(form)
+        package = "confluent-kafka" if other == CONFLUENT else PACKAGES.get(other)
         version = f" ({package} {_version(package)})" if package else ""
         lines.append(f"| `{form}` | {other}{version} | {read} | {written} | {places} |")
     return PART + "\n".join(lines)

@@ -1,5 +1,6 @@
 """Random rows of random types, held against Spark's functions, in both directions."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +14,6 @@ from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.functions import col, from_json, to_json
 
 from pyspark_kafka.adapters.values.avro.encoder import AvroEncoder
-from pyspark_kafka.adapters.values.avro.value_format import VALUE_FORMAT as AVRO
 from pyspark_kafka.adapters.values.json.decoder import JsonDecoder
 from pyspark_kafka.adapters.values.json.encoder import JsonEncoder
 from pyspark_kafka.adapters.values.json.value_format import parse_json_options
@@ -21,6 +21,7 @@ from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import DataType, StructField, StructType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.values.value_types import arrow_type
+from tests.unit.adapters.values.avro.decoding import decoder_of
 from tests.unit.adapters.values.json.payloads import payloads_of
 
 ROWS: Final = 2_000
@@ -33,6 +34,8 @@ _ATOMS: Final = (
     types.TIMESTAMP_NTZ,
 )
 _TEXTS: Final = ("", "a", "é😀", '"\\\n', "1", "-1.5", "true", "2020-01-02", "x" * 100)
+_WIDER: Final = {"int": ("int", "long"), "long": ("long", "double")}
+_MORE: Final = {"name": "more", "type": ["null", "long"], "default": None}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -68,7 +71,8 @@ class SparkValues:
             self._same(f"to_json, seed {seed}: {kind}", as_json, written.column("json"), rows),
             self._same(f"to_avro, seed {seed}: {kind}", as_avro, written.column("avro"), rows),
             self._read_json(dice, seed, kind, as_json),
-            self._read_avro(seed, kind, avro.schema.text, as_avro),
+            self._read_avro(seed, avro.schema.text, avro.schema.text, as_avro),
+            self._read_avro(seed, avro.schema.text, _evolved_avro(dice, avro.schema.text), as_avro),
         ]
         if seed % 10 == 0:
             self._say(f"seed {seed}: {dict(self.counts)}")
@@ -82,13 +86,14 @@ class SparkValues:
         found = decoder.decode(payloads_of(texts.to_pylist())).column
         return self._same(f"from_json, seed {seed}: {wanted}", found, read, texts.to_pylist())
 
-    def _read_avro(self, seed: int, kind: StructType, schema: str, datums: Any) -> bool:
+    def _read_avro(self, seed: int, writer: str, reader: str, datums: Any) -> bool:
+        settings = {"avroSchema": reader}
         frame = self._spark.createDataFrame(pa.table({"value": datums}))
-        read = frame.select(from_avro("value", schema)).toArrow().column(0)
-        options = ValueOptions("value", "avro", schema=schema)
-        decoder = AVRO.decoder(options, None, AVRO.data_type(options, None))
+        read = frame.select(from_avro("value", writer, settings)).toArrow().column(0)
+        decoder = decoder_of(json.loads(writer), settings=settings)
         found = decoder.decode(payloads_of(datums.to_pylist())).column
-        return self._same(f"from_avro, seed {seed}: {kind}", found, read, datums.to_pylist())
+        what = f"from_avro, seed {seed}: {writer} as {reader}"
+        return self._same(what, found, read, datums.to_pylist())
 
     def _same(self, what: str, found: Any, wanted: Any, values: Sequence[Any]) -> bool:
         ours, theirs = found.to_pylist(), wanted.to_pylist()
@@ -143,6 +148,24 @@ def _evolved_type(dice: Random, kind: DataType) -> DataType:
     if isinstance(kind, types.ArrayType):
         return types.ArrayType(_evolved_type(dice, kind.element))
     return kind
+
+
+def _evolved_avro(dice: Random, schema: str) -> str:
+    """Return a schema whose records have fewer, more and reordered fields, and wider numbers."""
+
+    def evolved(part: Any) -> Any:
+        if isinstance(part, list):
+            return [evolved(branch) for branch in part]
+        if isinstance(part, str):
+            return dice.choice(_WIDER.get(part, (part,)))
+        if "fields" in part:
+            fields = [{**one, "type": evolved(one["type"])} for one in part["fields"]]
+            kept = dice.sample(fields, dice.randint(max(1, len(fields) - 1), len(fields)))
+            return {**part, "fields": kept + dice.choice(([], [_MORE]))}
+        inner = {key: evolved(part[key]) for key in ("items", "values") if key in part}
+        return {**part, **inner}
+
+    return json.dumps(evolved(json.loads(schema)))
 
 
 def _value(dice: Random, kind: DataType) -> Any:  # one for each type

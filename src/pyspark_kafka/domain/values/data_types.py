@@ -245,8 +245,8 @@ class _Parser:
         """Read fields up to a mark, or to the end of the text."""
         if closing and self._next.text == closing:
             raise ValueError(
-                "a struct without fields is not supported, since no column could be stored as one: "
-                "leave the field out, or read it as 'string'"
+                "a struct without fields is not supported, since it would have no data: leave the "
+                "field out, or read it as 'string'"
             )
         fields = [self._field(depth)]
         while self._accept(","):

@@ -82,7 +82,7 @@ def test_names_and_types_may_be_in_any_case_with_any_space_between_them(text, pa
         ("a array<int", "needs '>' at its end"),
         ("a array int", "needs '<' at 'int'"),
         ("a map<int>", "needs ',' at '>'"),
-        ("a struct<>", "could be stored as one: leave the field out, or read it as 'string'"),
+        ("a struct<>", "would have no data: leave the field out, or read it as 'string'"),
         ("a struct<b: array<struct<>>>", "a struct without fields is not supported"),
         ("a int /* b", "needs the end of the schema at '/* b'"),
         ("a int comment 'it''s", "needs the end of the schema at ''s'"),
