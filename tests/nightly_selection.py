@@ -31,7 +31,9 @@ NIGHTLY: Final[Mapping[str, str]] = {
     r"spark/test_schema_registry\.py::test_a_stream_goes_on": (
         "the registry that goes away has integration tests"
     ),
-    r"integration/test_serializers\.py::.*apicurio-2\.6": "starts a registry of its own",
+    r"integration/test_serializers\.py::(.*apicurio-2\.6|test_apicurios_serializers_for_java)": (
+        "starts a registry of its own, or Java several times"
+    ),
     r"contract/test_oldest_broker\.py": "has a broker and a ZooKeeper of its own",
     r"contract/test_wrong_adapters\.py": "tests the contract suites",
     r"integration/test_brokers\.py::test_two_of_three": "tests the brokers of trials",

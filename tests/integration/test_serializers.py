@@ -15,6 +15,7 @@ from .serializer_matrix import CONFLUENT, FORMATS, OURS, REGISTRIES, framings, p
 
 pytest.importorskip("authlib", reason="confluent-kafka needs its extra schemaregistry")
 
+from .apicurio_serdes import CONTENT_IDS, FOUR_BYTES, IN_FRONT, ApicurioSerdes
 from .serializers import CASES, CHANGES, Case, Framed, Peer, comparable, message_peer, plain_bytes
 
 APICURIO = {"apicurio-2.6": "older_schema_registry", "apicurio-3.0": "schema_registry"}
@@ -116,6 +117,23 @@ def test_values_as_apicurios_serializers_frame_them(form, url, fresh_name):
         reader.read([(plain, [("apicurio.value.globalId", world.to_bytes(8))])])
     with pytest.raises(AssertionError, match="set 'valueFraming' or 'keyFraming' to apicurio"):
         Peer(OURS, case, url, topic, "confluent").read(values[:1])
+
+
+@pytest.mark.parametrize("registry", APICURIO)
+@pytest.mark.usefixtures("registry")
+def test_apicurios_serializers_for_java(url, fresh_name):
+    """Wherever their ids are, ours are read by them if ids have 4 bytes."""
+    case, topic = CASES["avro"], fresh_name()
+    serdes = ApicurioSerdes(url, topic, case)
+    wanted = comparable(list(case.native))
+    for settings in (CONTENT_IDS, IN_FRONT, FOUR_BYTES):
+        values = serdes.write(case.native, settings)
+        assert comparable(Peer(OURS, case, url, topic, "apicurio").read(values)) == wanted
+    assert comparable(Peer(OURS, case, url, topic, "confluent").read(values)) == wanted
+    ours = Peer(OURS, case, url, topic, "confluent").write(case.native)
+    assert comparable(serdes.read(ours, FOUR_BYTES)) == wanted
+    with pytest.raises(AssertionError, match=r"use-id' of the producers to contentId"):
+        Peer(OURS, case, url, topic, "apicurio").read(serdes.write(case.native, {}))
 
 
 def header(content_id: int) -> list[tuple[str, bytes]]:
