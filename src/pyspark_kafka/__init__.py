@@ -14,6 +14,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from .version import __version__ as __version__
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from .domain.options.sink import SinkOptions, parse_sink_options
     from .domain.options.source import SourceOptions, parse_source_options
     from .ports.lag import LagExporter, ProgressListener
-
-__version__: Final = "0.1.0"
 
 __all__ = [
     "Container",

@@ -17,8 +17,8 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from ... import __version__
 from ...domain.security.secrets import HIDDEN
+from ...version import __version__
 from .connections import BrokerConnection, Opened, new_memory
 from .responses import reading
 from .sockets import encrypted, open_socket
