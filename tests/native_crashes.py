@@ -6,9 +6,12 @@ Core files are those of Linux, where its ``core_pattern`` names a file and not a
 
 from __future__ import annotations
 
+import re
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 CORE_PATTERN: Final = Path("/proc/sys/kernel/core_pattern")
 FIRST_BYTES: Final = b"\x7fELF"
+NOTES: Final = 4
+"""The type of the segment whose first note has the state of the thread that a signal ended."""
+THREAD_ID: Final = 32
+"""Where that thread's number is in its state (``elf_prstatus`` of 64-bit Linux)."""
 MAX_SECONDS: Final = bound_s(120)
 """How long pystack may take for a core file."""
 
@@ -46,7 +53,7 @@ class Crash:
     tests: tuple[str, ...]
 
     def stacks(self) -> str:
-        """Return the signal, the command, and the native stacks of all threads."""
+        """Return the signal, the command, and all threads' native stacks, the dead one's first."""
         command = (sys.executable, "-m", "pystack", "--no-color", "core", "--native-all", self.core)
         try:
             done = subprocess.run(
@@ -54,7 +61,10 @@ class Crash:
             )
         except subprocess.TimeoutExpired as error:
             return str(error)
-        return done.stdout + done.stderr
+        facts, *threads = re.split(r"(?=^Traceback for thread )", done.stdout, flags=re.MULTILINE)
+        first = f"Traceback for thread {dead_thread(self.core)} "
+        threads.sort(key=lambda stack: not stack.startswith(first))
+        return facts + "".join(threads) + done.stderr
 
 
 @final
@@ -108,3 +118,17 @@ def is_core(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(FIRST_BYTES)) == FIRST_BYTES
+
+
+def dead_thread(path: Path) -> int:
+    """Return the number of the thread that a signal ended: pystack lists the newest first."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as core:
+        [start] = struct.unpack_from("<Q", core, 32)
+        size, count = struct.unpack_from("<HH", core, 54)
+        for segment in range(start, start + size * count, size):
+            kind, _, place = struct.unpack_from("<IIQ", core, segment)
+            if kind == NOTES:
+                [name_size] = struct.unpack_from("<I", core, place)
+                state = place + 12 + -(-name_size // 4) * 4
+                return int(struct.unpack_from("<i", core, state + THREAD_ID)[0])
+    return 0
