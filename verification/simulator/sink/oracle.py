@@ -347,8 +347,9 @@ class Oracle:
 
     def _is_earlier(self, process: str, other: str) -> bool:
         """Return whether a process is of a batch before another's."""
-        if process.startswith("driver"):  # a continuous query, which took a batch
-            return self._world.taken[application_of(process)] < batch_of(other)
+        if process.startswith("driver"):  # a continuous query, which may have taken a batch
+            taken = self._world.taken.get(application_of(process))
+            return taken is not None and taken < batch_of(other)
         return batch_of(process) < batch_of(other)
 
     def _check_record(
