@@ -47,6 +47,7 @@ KNOWN: Final = frozenset(
         "fences what began after its check",
         "text: its own late entry",
         "text: fenced after its time-out",
+        "text: fenced after it was aborted",
         "dropped: FENCED by a late request",
         "dropped: FENCED by an attempt of its own",
         "text: one is open still",
@@ -110,7 +111,7 @@ class Oracle:
             elif found := _OF_OTHER_MODE.search(error.message):
                 batch = int(next(filter(None, found.groups())))
                 self._check_other_mode(batch, checkpoint, error, by)
-            elif not self._world.interference and not self._is_of_late_write(error):
+            elif not self._world.interference and not self._is_of_others(error, by):
                 self._violate("untrue: the log", str(error))
 
     def _check_other_mode(
@@ -124,8 +125,11 @@ class Oracle:
         if checkpoint.is_committed(batch) and not (is_planned or self._world.interference):
             self._violate("untrue: the other mode", str(error))
 
-    def _is_of_late_write(self, error: MetadataLogError) -> bool:
-        return LATE_WRITE in error.message and "(late)" in self._adders[max(self._adders)]
+    def _is_of_others(self, error: MetadataLogError, by: str) -> bool:
+        """Return whether the newest entry came late, or after the driver that read it had died."""
+        adder = self._adders.get(max(self._adders, default=0), by)
+        is_late = LATE_WRITE in error.message and "(late)" in adder
+        return is_late or int(application_of(adder)) > int(application_of(by))
 
     def _violate(self, kind: str, text: str) -> None:
         """Raise, or count what is known of the code under test."""
@@ -261,14 +265,16 @@ class Oracle:
         self, name: str, end: TransactionEnd, entry: SinkLogEntry, by: str, text: str
     ) -> None:
         logged = [each for each in entry.transactions if each.transactional_id == name]
-        fates = self._world.kafka.fates
-        fate = fates.get(logged[0]) if logged else None
+        kafka = self._world.kafka
+        fate = kafka.fates.get(logged[0]) if logged else None
         if fate is None or fate.end is not end:
             if fate and fate.end is TransactionEnd.COMMITTED and PARTLY_LOST in text:
                 is_lost = bool(self.lost(entry))
                 what = "text: one was committed" if is_lost else _ALL_COMMITTED
             elif fate and fate.end is TransactionEnd.TIMED_OUT:
                 what = "text: fenced after its time-out"
+            elif fate and fate.end is TransactionEnd.ABORTED and kafka.is_replaced(logged[0]):
+                what = "text: fenced after it was aborted"
             else:
                 what = f"untrue: {end.name}"
             self._violate(what, f"it is {fate}: {text}")
