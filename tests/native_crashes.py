@@ -26,6 +26,12 @@ CORE_PATTERN: Final = Path("/proc/sys/kernel/core_pattern")
 FIRST_BYTES: Final = b"\x7fELF"
 NOTES: Final = 4
 """The type of the segment whose first note has the state of the thread that a signal ended."""
+ASSERTION: Final = re.compile(rb"(?:Assertion `|assert: )[ -~]{1,300}")
+"""What glibc and librdkafka print of one that failed, which pytest captures and loses."""
+
+WHERE: Final = re.compile(rb"[ -~]{1,200}\Z")
+"""What precedes it: the file, the line and the function."""
+
 THREAD_ID: Final = 32
 """Where that thread's number is in its state (``elf_prstatus`` of 64-bit Linux)."""
 MAX_SECONDS: Final = bound_s(120)
@@ -62,9 +68,11 @@ class Crash:
         except subprocess.TimeoutExpired as error:
             return str(error)
         facts, *threads = re.split(r"(?=^Traceback for thread )", done.stdout, flags=re.MULTILINE)
-        first = f"Traceback for thread {dead_thread(self.core)} "
+        with self.core.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as core:
+            first = f"Traceback for thread {dead_thread(core)} "
+            reasons = assertions(core)
         threads.sort(key=lambda stack: not stack.startswith(first))
-        return facts + "".join(threads) + done.stderr
+        return "".join([facts, *sorted(reasons), *threads, done.stderr])
 
 
 @final
@@ -120,15 +128,24 @@ def is_core(path: Path) -> bool:
         return file.read(len(FIRST_BYTES)) == FIRST_BYTES
 
 
-def dead_thread(path: Path) -> int:
+def assertions(core: mmap) -> set[str]:
+    """Return the lines of assertions that failed, as far as they are in memory."""
+    lines = set()
+    for found in ASSERTION.finditer(core):
+        where = WHERE.search(core[max(0, found.start() - 200) : found.start()])
+        if where is not None and b".c:" in where[0]:
+            lines.add((where[0] + found[0]).decode() + "\n")
+    return lines
+
+
+def dead_thread(core: mmap) -> int:
     """Return the number of the thread that a signal ended: pystack lists the newest first."""
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as core:
-        [start] = struct.unpack_from("<Q", core, 32)
-        size, count = struct.unpack_from("<HH", core, 54)
-        for segment in range(start, start + size * count, size):
-            kind, _, place = struct.unpack_from("<IIQ", core, segment)
-            if kind == NOTES:
-                [name_size] = struct.unpack_from("<I", core, place)
-                state = place + 12 + -(-name_size // 4) * 4
-                return int(struct.unpack_from("<i", core, state + THREAD_ID)[0])
+    [start] = struct.unpack_from("<Q", core, 32)
+    size, count = struct.unpack_from("<HH", core, 54)
+    for segment in range(start, start + size * count, size):
+        kind, _, place = struct.unpack_from("<IIQ", core, segment)
+        if kind == NOTES:
+            [name_size] = struct.unpack_from("<I", core, place)
+            state = place + 12 + -(-name_size // 4) * 4
+            return int(struct.unpack_from("<i", core, state + THREAD_ID)[0])
     return 0

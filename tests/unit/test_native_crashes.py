@@ -8,10 +8,14 @@ import pytest
 from tests.native_crashes import CORE_PATTERN
 
 CHILD = """
-import os, threading, time
+import ctypes, threading, time
+
+def die():
+    all_run.wait()
+    ctypes.CDLL(None).__assert_fail(b"is " b"alive", b"file.c", 7, b"die")
 
 all_run = threading.Event()
-dead = threading.Thread(target=lambda: all_run.wait() and os.abort())
+dead = threading.Thread(target=die)
 dead.start()
 threading.Thread(target=time.sleep, args=(60,)).start()
 all_run.set()
@@ -51,6 +55,7 @@ def test_a_run_in_which_a_process_died_fails_and_shows_where(processes, tmp_path
     assert "2 passed" in done.stdout
     assert "test_it.py::test_of_a_child" in done.stdout
     assert "SIGABRT" in done.stdout
+    assert "file.c:7: die: Assertion `is alive' failed." in done.stdout
     first, *others = done.stdout.partition("Traceback for thread ")[2].split(
         "Traceback for thread "
     )
