@@ -54,6 +54,8 @@ class People:
         self._is_continuous = world.settings.begins_continuously
         self._advice: dict[str, bool] = {}
         """The mode in which a checkpoint's query is to be started next, by its tag."""
+        self._tried: set[str] = set()
+        """Messages whose advice was followed; it is not followed again."""
         world.people = world.scheduler.spawn(ME, self._run)
 
     def _run(self) -> None:
@@ -279,10 +281,15 @@ class People:
         elif WRITTEN_OFFSETS in text and not is_shared:
             self._run_tool(self._written(checkpoint))
             self._delete_log(checkpoint)
-        elif OTHER_OFFSETS in text and Fault.REWRITTEN in self._world.interference:
+        elif self._may_help(OTHER_OFFSETS, text) and Fault.REWRITTEN in self._world.interference:
+            self._tried.add(text)
             self._use_tool(checkpoint.done())
         elif OTHER_DRIVER not in text and "Multiple streaming jobs" not in text and not is_shared:
             self._delete_log(checkpoint)
+
+    def _may_help(self, advice: str, text: str) -> bool:
+        """Return whether a message has an advice that was not followed in vain before."""
+        return advice in text and text not in self._tried
 
     def _written(self, checkpoint: Checkpoint) -> PartitionOffsets:
         """Return up to where Kafka has all records of a query."""

@@ -194,11 +194,11 @@ class KafkaSink:
         :raises MetadataLogError: if it has committed something after its last epoch, another
             driver has taken over with a later batch, or the batch is an epoch.
         """
+        if entry.committed_through < batch_id and self._checkpoint.is_epoch(batch_id):
+            raise self._of_continuous_query(batch_id)
         group_id, offsets = self._to_take_over(batch_id, entry, query_id)
         if group_id is None:
             return
-        if self._checkpoint.is_epoch(batch_id):
-            raise self._of_continuous_query(batch_id)
 
         def check(found: Mapping[TopicPartition, GroupOffset]) -> None:
             self._require_last(batch_id, found.values())

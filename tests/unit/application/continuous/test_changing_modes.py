@@ -313,6 +313,21 @@ def test_a_micro_batch_driver_that_begins_after_later_epochs_fences_no_task(mode
     assert modes.written() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_micro_batch_driver_does_not_run_an_unfinished_epoch(modes, epochs):
+    """The first one may hold no record, and what the query committed since is not logged yet."""
+    modes.produce(0, 3)
+    modes.run_batch(0, 0, 3)
+    modes.produce(3, 5)
+    modes.run_continuously()
+    for name, last in (("offsets", epochs), ("commits", epochs - 1)):
+        for path in (modes.checkpoint / name).iterdir():
+            if path.name.isdigit() and int(path.name) > last:
+                path.unlink()
+    with pytest.raises(MetadataLogError, match=f"Batch {epochs}, .* is an epoch of a continuous"):
+        modes.sink().recover()
+
+
 # A continuous driver that is late
 
 
