@@ -436,7 +436,7 @@ VERSIONS: Final = {
         list_offsets, lies.with_versions(None, -5, -1), BrokerUnreachableError, clients=PYTHON
     ),
     "a broker whose versions are in disorder cannot be written to": Told(
-        write, lies.with_versions(None, 9, 1), KafkaRequestError, "producer id", PYTHON
+        write, lies.with_versions(None, 9, 1), BrokerUnreachableError, clients=PYTHON
     ),
 }
 
