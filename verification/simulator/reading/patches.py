@@ -1,16 +1,13 @@
-"""Gives the code under test the clock, the sockets and the selectors of a schedule."""
+"""Gives the code under test the clock, the sockets and the polls of a schedule."""
 
 import logging
 import math
 import random
-import selectors
+import select
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
-from selectors import EVENT_READ, EVENT_WRITE, SelectorKey
 from threading import get_ident
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
@@ -29,7 +26,6 @@ _TICK_S: Final = 1e-9
 _MAX_IDLE: Final = 2_000
 """How often a process may look at sockets while no time passes."""
 
-_SELECTORS: Final = ("DefaultSelector", "PollSelector", "SelectSelector", "EpollSelector")
 _current: list["Environment"] = []
 
 T = TypeVar("T")
@@ -61,9 +57,9 @@ class Environment:
         self.on_wait()
         self._scheduler.sleep(_whole_ms(seconds))
 
-    def select(self, look: Callable[[], list[T]], timeout_s: float | None) -> list[T]:
+    def select(self, look: Callable[[], list[T]], timeout_s: float) -> list[T]:
         """Return what is ready once something is, or in time."""
-        until_ms = self._scheduler.now_ms + _whole_ms(3_600 if timeout_s is None else timeout_s)
+        until_ms = self._scheduler.now_ms + _whole_ms(timeout_s)
         self._count_idle()
         self.on_wait()
         while not (found := look()) and self._scheduler.now_ms < until_ms:
@@ -93,30 +89,28 @@ class Environment:
             raise ViolationError("spins", f"{_MAX_IDLE} looks at sockets while no time passes")
 
 
-class SimulatedSelector(selectors._BaseSelectorImpl):
-    """A selector of simulated sockets."""
+class SimulatedPoll:
+    """A poll object of simulated sockets."""
 
-    _fd_to_key: dict[int, SelectorKey]
+    def __init__(self) -> None:
+        self._masks: dict[int, int] = {}
 
-    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+    def register(self, waiting: SimulatedSocket, mask: int) -> None:
+        self._masks[waiting.fileno()] = mask
+
+    def poll(self, timeout_ms: float) -> list[tuple[int, int]]:
         environment = _current[-1]
-        sockets = environment.network.sockets
-        keys = self._fd_to_key
+        sockets, masks = environment.network.sockets, self._masks
 
-        def ready() -> list[tuple[SelectorKey, int]]:
-            found = []
-            for number, key in keys.items():
-                each = sockets.get(number)
-                if each is None:
-                    continue
-                events = EVENT_READ if key.events & EVENT_READ and each.is_readable else 0
-                if key.events & EVENT_WRITE and each.is_writable:
-                    events |= EVENT_WRITE
-                if events:
-                    found.append((key, events))
-            return found
+        def ready() -> list[tuple[int, int]]:
+            return [
+                (number, mask)
+                for number, mask in masks.items()
+                if (each := sockets.get(number)) is not None
+                and (each.is_readable if mask & select.POLLIN else each.is_writable)
+            ]
 
-        return environment.select(ready, timeout)
+        return environment.select(ready, timeout_ms / 1_000)
 
 
 class _NoThreads:
@@ -155,9 +149,8 @@ def _replacements(environment: Environment) -> Iterator[tuple[Any, str, object]]
     yield _in_this_thread(time, "sleep", environment.sleep)
     yield _in_this_thread(socket, "socket", environment.socket)
     yield _in_this_thread(socket, "getaddrinfo", environment.resolve)
+    yield _in_this_thread(select, "poll", SimulatedPoll)
     yield name_resolution, "threading", _NoThreads
-    for module, name in _bound_selectors():
-        yield _in_this_thread(module, name, SimulatedSelector)
 
 
 def _in_this_thread(
@@ -170,24 +163,6 @@ def _in_this_thread(
         return (simulated if get_ident() == me else real)(*arguments, **named)
 
     return module, name, chosen
-
-
-@lru_cache(maxsize=1)
-def _bound_selectors() -> tuple[tuple[Any, str], ...]:
-    """Return the names of selectors, also those that were bound when modules were imported."""
-    classes = [getattr(selectors, name) for name in _SELECTORS if hasattr(selectors, name)]
-    found: list[tuple[Any, str]] = [
-        (selectors, name) for name in _SELECTORS if hasattr(selectors, name)
-    ]
-    for module_name in sorted(sys.modules):
-        if module_name.startswith("pyspark_kafka."):
-            module = sys.modules[module_name]
-            found += [
-                (module, name)
-                for name, value in vars(module).items()
-                if isinstance(value, type) and value in classes
-            ]
-    return tuple(found)
 
 
 def _whole_ms(seconds: float) -> int:

@@ -27,7 +27,7 @@ from .responses import (
     reading,
     require_all,
 )
-from .sockets import Selector, await_ready, is_ready
+from .sockets import await_ready, is_ready, ready_numbers
 from .wire import (
     BY_ID_VERSION,
     DIVERGING_VERSION,
@@ -45,7 +45,6 @@ from .wire import (
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping, Sequence
-    from selectors import BaseSelector
     from uuid import UUID
 
     from kafka.protocol.broker_version_data import BrokerVersionData
@@ -472,9 +471,7 @@ It returns whether the next response is complete, or the connection is lost.
 def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
     """Receive what comes, until a response is complete, one is overdue, or the time is up.
 
-    Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses. The
-    connections change often, so that they are registered each time: this is a list, and no system
-    call.
+    Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses.
     """
     deadline = Deadline.after(
         min(timeout_s, MAX_WAIT_S, *(connection.seconds_left for connection, _ in awaited))
@@ -482,22 +479,17 @@ def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
     if not awaited:
         time.sleep(deadline.remaining)
         return
-    with Selector() as selector:
-        for connection, _ in awaited:
-            selector.register(connection, EVENT_READ)
-        while True:
-            completed = [receive() for receive in _ready(selector, awaited, deadline)]
-            if any(completed) or deadline.has_passed:
-                return
+    while True:
+        completed = [receive() for receive in _ready(awaited, deadline)]
+        if any(completed) or deadline.has_passed:
+            return
 
 
-def _ready(
-    selector: BaseSelector, awaited: Sequence[Awaited], deadline: Deadline
-) -> list[Callable[[], bool]]:
+def _ready(awaited: Sequence[Awaited], deadline: Deadline) -> list[Callable[[], bool]]:
     """Wait, and return what receives from each connection with something to receive."""
-    has_decrypted = any(connection.has_decrypted for connection, _ in awaited)
-    found = selector.select(0 if has_decrypted else deadline.remaining)
-    ready = {key.fd for key, _ in found}
+    connections = [connection for connection, _ in awaited]
+    has_decrypted = any(connection.has_decrypted for connection in connections)
+    ready = ready_numbers(connections, EVENT_READ, 0 if has_decrypted else deadline.remaining)
     return [
         receive
         for connection, receive in awaited

@@ -1,5 +1,5 @@
 import resource
-import selectors
+import select
 import socket
 import ssl
 import struct
@@ -14,8 +14,6 @@ import pytest
 from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.producer import EndTxnRequest
 
-from pyspark_kafka.adapters.kafka_python import connections
-from pyspark_kafka.adapters.kafka_python import sockets as broker_sockets
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.connections import (
     BrokerConnection,
@@ -26,7 +24,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     receive_ready,
 )
 from pyspark_kafka.adapters.kafka_python.record_reader import RangeFetcher
-from pyspark_kafka.adapters.kafka_python.sockets import Selector, encrypted
+from pyspark_kafka.adapters.kafka_python.sockets import encrypted
 from pyspark_kafka.adapters.kafka_python.transactions import end_request
 from pyspark_kafka.adapters.kafka_python.wire import (
     BY_ID_VERSION,
@@ -65,11 +63,11 @@ ANNOUNCED_BYTES = 400 * MIB
 BATCH = log(Batch.of([Record(0)]))
 
 
-@pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
+@pytest.fixture(params=["here", "windows"])
 def sockets(request, monkeypatch):
     """Yield the client's end of a connection, and the broker's."""
-    for module in (connections, broker_sockets):
-        monkeypatch.setattr(module, "Selector", request.param)
+    if request.param == "windows":
+        monkeypatch.delattr(select, "poll")
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours, theirs:
