@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -37,6 +37,7 @@ _ALL_COMMITTED: Final = "partly lost, says a driver, and another one has committ
 
 _RESTORED: Final = "duplicate: an older backup was restored"
 _REVIVED: Final = "an entry that was on its way when the log was deleted"
+_UNREADABLE: Final = "lost: a checkpoint that the driver cannot read was restored or rewritten"
 
 KNOWN: Final = frozenset(
     {
@@ -52,7 +53,7 @@ KNOWN: Final = frozenset(
         "dropped: FENCED by an attempt of its own",
         "text: one is open still",
         "text: one was committed",
-        "lost: a checkpoint that the driver cannot read was restored or rewritten",
+        _UNREADABLE,
     }
 )
 """Known limits of the code under test: counted, and no violation unless ``--strict``."""
@@ -65,6 +66,8 @@ _OF_OTHER_MODE: Final = re.compile(
 _ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd.FENCED)
 _DUPLICATES: Final = frozenset({Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED})
 _CHANGED: Final = frozenset({Fault.RESTORED, Fault.REWRITTEN})
+_WITHOUT_ENTRIES: Final = frozenset({Fault.DELETED_LOG, Fault.RESTORED})
+"""What people may do that frees the number of an entry of the sink's log."""
 _SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED, Fault.SUSPENDED_DRIVER})
 
 
@@ -87,7 +90,7 @@ class Oracle:
         self._world = world
         self.by_hand: set[Transaction] = set()
         """Transactions that people have ended by hand."""
-        self._logged: dict[int, SinkLogEntry] = {}
+        self._logged: defaultdict[int, list[SinkLogEntry]] = defaultdict(list)
         self._adders: dict[int, str] = {}
         self._checked: dict[Transaction, int | None] = {}
         """When a driver has seen that a transaction was open, before it logged the batch."""
@@ -140,7 +143,8 @@ class Oracle:
     def _check_entry(self, number: int, content: bytes, checkpoint: Checkpoint, by: str) -> None:
         """Check that the transactions of a batch have its records, and ended as an entry says."""
         entry, kafka = SinkLogEntry.from_bytes(content), self._world.kafka
-        self._logged[number], self._adders[number], self._last[by] = entry, by, entry
+        self._logged[number].append(entry)
+        self._adders[number], self._last[by] = by, entry
         if entry.state is BatchState.PREPARED:
             self._checked.update({each: kafka.checked.get(each) for each in entry.transactions})
             if "(late)" not in by:  # else the checkpoint may have been restored since
@@ -152,7 +156,7 @@ class Oracle:
         if entry.state is BatchState.COMMITTED and ends and not is_committed:
             is_late = "(late)" in self._adders.get(number - 1, "")
             is_revived = is_late or self._world.known[_REVIVED] > 0
-            if Fault.DELETED_LOG in self._world.interference and is_revived:
+            if _WITHOUT_ENTRIES & self._world.interference and is_revived:
                 self._violate(_REVIVED, str(entry))
                 return
             self._violate(_kind_of("logged as committed, and is not", ends), str(entry))
@@ -208,7 +212,8 @@ class Oracle:
         written = {value for each in entry.transactions for value in records[each]}
         missing = set(checkpoint.values(entry.batch_id)) - written - self._world.written_by_people
         if any(not self._world.is_visible(each) for each in missing):
-            self._violate("decided without its records", f"{missing}: {entry}")
+            kind = _UNREADABLE if self._is_unreadable else "decided without its records"
+            self._violate(kind, f"{missing}: {entry}")
 
     def _check_other_driver(self, error: MetadataLogError, by: str) -> None:
         found = re.search(rf"{OTHER_DRIVER} (-?\d+)", error.message)
@@ -242,15 +247,17 @@ class Oracle:
     def _entry_of(self, error: TransactionLostError, by: str, number: int | None) -> SinkLogEntry:
         """Return the entry that an error is about.
 
-        Others may have replaced the one that the driver has logged itself. What was dropped before
-        it was logged, the error knows alone.
+        Another one may have its number by now, as where people delete the log. What was dropped
+        before it was logged, the error knows alone.
         """
-        logged = self._last.get(by)
-        names = {each.transactional_id for each in logged.transactions} if logged else set()
-        if logged and names.issuperset(error.transactional_ids):
-            return logged
+        own = [self._last[by]] if by in self._last else []
+        logged = own if number is None else self._logged[number]
+        names = set(error.transactional_ids)
+        for entry in reversed(logged):
+            if names <= {each.transactional_id for each in entry.transactions}:
+                return entry
         if number is not None:
-            return self._logged[number]
+            return logged[-1]
         return SinkLogEntry(batch_of(by), BatchState.DROPPED, self._world.given[by])
 
     def _check_unknown(self, error: TransactionLostError, entry: SinkLogEntry) -> None:
@@ -323,7 +330,7 @@ class Oracle:
             is_exact = Fault.SKEW not in self._world.settings.kinds
             if is_exact and fate.at_ms - checked_ms < needed_ms:
                 self._violate("lost in part, too late", f"{fate}: {text}")
-        elif fate.by != OPERATOR:
+        elif fate.by != OPERATOR and Fault.DELETED_LOG not in self._world.interference:
             what = "a late request" if "(late)" in fate.by else fate.by.split(" ")[0]
             self._violate(f"lost in part: {fate.end.name} by {what}", f"{fate}: {text}")
 
@@ -398,13 +405,16 @@ class Oracle:
             self._violate(kind, f"record {value!r} is visible {times} times")
 
     def _kind_of_loss(self) -> str:
-        world = self._world
-        if world.known[_REVIVED]:
+        if self._world.known[_REVIVED]:
             return _REVIVED
-        is_readable = world.settings.is_log_in_checkpoint or world.settings.is_checkpoint_readable
-        if _CHANGED & world.interference and not is_readable:
-            return "lost: a checkpoint that the driver cannot read was restored or rewritten"
-        return "lost"
+        return _UNREADABLE if self._is_unreadable else "lost"
+
+    @property
+    def _is_unreadable(self) -> bool:
+        """Whether people have changed a checkpoint that drivers cannot read."""
+        settings = self._world.settings
+        is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
+        return bool(_CHANGED & self._world.interference) and not is_readable
 
     def _check_bounds(self, checkpoints: Sequence[Checkpoint]) -> None:
         world = self._world
