@@ -129,9 +129,13 @@ class Oracle:
             self._violate("untrue: the other mode", str(error))
 
     def _is_of_others(self, error: MetadataLogError, by: str) -> bool:
-        """Return whether the newest entry came late, or after the driver that read it had died."""
+        """Return whether an entry came late, or after the driver that read it had died."""
         adder = self._adders.get(max(self._adders, default=0), by)
         is_late = LATE_WRITE in error.message and "(late)" in adder
+        is_late |= any(
+            f"detected for {number}. " in error.message and str(error).endswith(f"({log})")
+            for log, number in self._world.late_entries
+        )
         return is_late or int(application_of(adder)) > int(application_of(by))
 
     def _violate(self, kind: str, text: str) -> None:

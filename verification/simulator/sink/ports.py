@@ -151,6 +151,8 @@ class SimulatedLog(EditableLog):
     def add(self, batch_id: int, metadata: bytes) -> bool:
         def add(by: str) -> bool:
             is_added = self._log.add(batch_id, metadata)
+            if is_added and "(late)" in by:
+                self._call.world.late_entries.add((self._name, batch_id))
             if is_added and self._name == SINKS:
                 checkpoint = self._call.application.checkpoint
                 self._call.world.check_entry(batch_id, metadata, checkpoint, by)

@@ -69,6 +69,8 @@ class World:
         """When ``stop`` of a continuous query has returned, by the application's number."""
         self.taken: dict[str, int] = {}
         """The batch that a continuous query takes over, by the application's number."""
+        self.late_entries: set[tuple[str, int]] = set()
+        """The logs and the numbers of entries that came after their writers had given up."""
         self.looked_ms: dict[str, int] = {}
         """When a process has read the offsets of a group."""
         self.known: Counter[str] = Counter()
