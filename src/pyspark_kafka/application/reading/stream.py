@@ -52,6 +52,8 @@ class Admission:
         self._clock = clock
         self._sizes = sizes
         self._delay = TriggerDelay()
+        # In insertion order: what has waited longest for its share of bytes is first.
+        self._served: dict[TopicPartition, None] = {}
 
     def end_of_batch(
         self, start: PartitionOffsets, latest: PartitionOffsets, limit: ReadLimit
@@ -87,9 +89,16 @@ class Admission:
                 return rate_limit(max_rows, begin, latest)
             case ReadMaxBytes(max_bytes):
                 sizes = self._sizes.measure(begin, latest)
-                return rate_limit_bytes(max_bytes, begin, latest, sizes)
+                end = rate_limit_bytes(max_bytes, begin, latest, sizes, self._served)
+                self._serve(each for each in begin.keys() & end.keys() if end[each] > begin[each])
+                return end
             case _:
                 return latest
+
+    def _serve(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self._served.pop(partition, None)
+            self._served[partition] = None
 
 
 def _lowest(ends: Iterable[PartitionOffsets]) -> PartitionOffsets:
@@ -101,7 +110,10 @@ def _lowest(ends: Iterable[PartitionOffsets]) -> PartitionOffsets:
 
 
 SAMPLE_SIZE: Final = 100
-"""The number of offsets to read in a partition."""
+"""The number of offsets to read in a partition at most."""
+
+SAMPLE_BYTES: Final = 1024 * 1024
+"""The bytes after which no more is read in a partition."""
 
 MAX_SAMPLED_PARTITIONS: Final = 8
 """The number of partitions to sample before a batch; others keep their last size."""
@@ -139,14 +151,17 @@ class RecordSizes:
     def _sample(self, offset_range: OffsetRange) -> None:
         self._sampled.pop(offset_range.partition, None)
         self._sampled[offset_range.partition] = None
+        rows = size = 0
         try:
-            batches = list(self._reader().read(offset_range, CONTENT))
+            for batch in self._reader().read(offset_range, CONTENT):
+                rows += batch.num_rows
+                size += batch.nbytes
+                if size >= SAMPLE_BYTES:
+                    break
         except PysparkKafkaError:
             # The batch itself reports what cannot be read.
             return
-        rows = sum(batch.num_rows for batch in batches)
         if rows:
-            size = sum(batch.nbytes for batch in batches)
             self._bytes_per_record[offset_range.partition] = size / rows
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
 from ..partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..topic_partition import TopicPartition
 
@@ -150,14 +152,17 @@ def rate_limit_bytes(
     begin: Mapping[TopicPartition, int],
     until: PartitionOffsets,
     bytes_per_record: Mapping[TopicPartition, float],
+    served: Collection[TopicPartition] = (),
 ) -> PartitionOffsets:
     """Return the end of a batch of about ``limit_bytes``, shared in proportion to the backlogs.
 
     A partition's backlog is its offsets times its ``bytes_per_record``; a partition that was not
     measured gets the average of the others, or else ``DEFAULT_BYTES_PER_RECORD``. Shares are
-    rounded down to records, so that the estimate stays within the limit. If every share is below a
-    record, the (first) partition with the largest backlog advances by one record: a stream never
-    stalls. ``limit_bytes`` is at least 1. The JVM connector has no such limit.
+    rounded down to records, so that the estimate stays within the limit, unless a single record is
+    larger. If a share is below a record, up to half of the limit goes to one record each, so that
+    no partition starves: first to partitions that are not in ``served``, the longest backlog first,
+    then in the order of ``served``, to which the caller appends those that a batch advances.
+    ``limit_bytes`` is at least 1. The JVM connector has no such limit.
     """
     # Not loaded where options are parsed.
     from fractions import Fraction
@@ -165,23 +170,26 @@ def rate_limit_bytes(
 
     sizes = _sizes(begin, until)
     default = fmean(bytes_per_record.values()) if bytes_per_record else DEFAULT_BYTES_PER_RECORD
-    total = sum(
-        size * bytes_per_record.get(partition, default) for partition, size in sizes.items()
-    )
+    measures = {each: bytes_per_record.get(each, default) for each in sizes}
+    total = sum(size * measures[partition] for partition, size in sizes.items())
     if total <= limit_bytes:
         return until
-    # A share of the limit in proportion to a partition's bytes, divided by its bytes per record,
+    firsts: Sequence[TopicPartition] = ()
+    if min(sizes.values()) * limit_bytes < total:
+        turns = {partition: turn for turn, partition in enumerate(served)}
+        waiting = sorted(sizes, key=lambda each: (turns.get(each, -1), -sizes[each]))
+        used = accumulate(measures[partition] for partition in waiting)
+        firsts = waiting[: max(1, bisect_right(list(used), limit_bytes / 2))]
+    first_bytes = sum(measures[partition] for partition in firsts)
+    left, rest = limit_bytes - first_bytes, total - first_bytes
+    # A share of what is left in proportion to a partition's bytes, divided by its bytes per record,
     # is the same fraction of every partition's offsets.
-    fraction = limit_bytes / Fraction(total)
-    advances = {partition: math.floor(size * fraction) for partition, size in sizes.items()}
-    if not any(advances.values()):
-        advances[max(sizes, key=lambda partition: sizes[partition])] = 1
-    return until.merge(
-        {
-            partition: min(until[partition], begin[partition] + advance)
-            for partition, advance in advances.items()
-        }
-    )
+    fraction = Fraction(left) / Fraction(rest) if left > 0 and rest > 0 else 0
+    ends = {**{each: begin[each] for each in sizes}, **{each: begin[each] + 1 for each in firsts}}
+    for partition, end in ends.items():
+        unread = until[partition] - end
+        ends[partition] = min(until[partition], end + math.floor(unread * fraction))
+    return until.merge(ends)
 
 
 def _sizes(

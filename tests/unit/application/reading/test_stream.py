@@ -236,6 +236,34 @@ def test_a_look_takes_a_hundred_offsets(kit, looking):
     assert looks(looking) == [OffsetRange(tp(0), 50, 150), OffsetRange(tp(1), 20, 30)]
 
 
+def test_a_look_ends_after_a_megabyte(kit, looking):
+    """The driver holds one batch of a reader, not a hundred records of any size."""
+    produce(kit, 100, 400_000)
+    taken: list[int] = []
+    read = kit.container().record_reader().read
+
+    def one_record_at_a_time(*given):
+        for batch in read(*given):
+            for row in range(batch.num_rows):
+                taken.append(row)
+                yield batch.slice(row, 1)
+
+    looking.read.side_effect = one_record_at_a_time
+    assert (
+        400_000 <= RecordSizes(lambda: looking).measure(offsets(0), offsets(100))[tp(0)] < 401_000
+    )
+    assert len(taken) == 3
+
+
+def test_a_small_partition_is_read_beside_one_that_is_refilled(kit):
+    produce(kit, 3_000, 100)
+    produce(kit, 2, 100, partition=1)
+    limited, begin = admission(kit), offsets(0, 0)
+    for _ in range(2):
+        begin = limited.end_of_batch(begin, offsets(begin[tp(0)] + 3_000, 2), ReadMaxBytes(300))
+    assert begin[tp(1)] >= 1
+
+
 def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
     """What a batch will not read is not measured, and neither what has no beginning."""
     produce(kit, 5, 1)

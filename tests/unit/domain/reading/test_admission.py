@@ -251,6 +251,42 @@ def test_records_are_within_the_limit_unless_there_is_a_single_one(limit, backlo
     assert held <= limit * (1 + 1e-9) or sum(read(begin, end)) == 1
 
 
+@given(
+    limit=st.integers(1, 10_000),
+    sizes=st.lists(st.integers(1, 10_000), min_size=1, max_size=6),
+    measures=st.lists(st.floats(1, 10_000), min_size=6, max_size=6),
+)
+def test_no_partition_starves_beside_one_that_is_refilled(limit, sizes, measures):
+    """Each has its turn within as many batches as there are partitions."""
+    begin, until = from_zero(*sizes)
+    known = dict(zip(T, measures, strict=True))
+    served: list[TopicPartition] = []
+    for _ in sizes:
+        end = rate_limit_bytes(limit, begin, until, known, served)
+        advanced = [each for each in begin if end[each] > begin[each]]
+        served = [each for each in served if each not in advanced] + advanced
+        until = until.merge({each: until[each] + end[each] - begin[each] for each in begin})
+        begin = dict(end)
+    assert set(served) == set(begin)
+
+
+@pytest.mark.parametrize(
+    ("limit", "served", "shares"),
+    [
+        # Records of 100 bytes: one each, and the others by their backlogs.
+        (1_000, (), [7, 1, 1]),
+        # Half of the limit is for two records, of those that have waited longest.
+        (400, (T[0],), [1, 1, 1]),
+        (400, (T[0], T[2], T[1]), [2, 0, 1]),
+        (100, (T[2], T[0], T[1]), [0, 0, 1]),
+    ],
+)
+def test_shares_below_a_record_are_rounded_up_in_turns(limit, served, shares):
+    begin, until = from_zero(1_000, 3, 3)
+    measures = dict.fromkeys(until, 100.0)
+    assert read(begin, rate_limit_bytes(limit, begin, until, measures, served)) == shares
+
+
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
 NEVER = TriggerDelay()
