@@ -7,8 +7,10 @@ take use cases from it. ``shutdown_resources()`` closes its clients.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from ..adapters.call_deadline import Attempts, within
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
@@ -56,6 +58,7 @@ from .values import ValueDecoders, open_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from ..adapters.checkpoints.metadata_log import FsspecMetadataLog
     from ..application.values.sink_encoding import SinkEncoding
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from ..domain.values.typed_schema import TypedSchema
     from ..ports.checkpoints import MetadataLog
     from ..ports.client import Client, StreamClientFactory
+    from ..ports.clock import Deadline
     from ..ports.cluster import ClusterDescriber
     from ..ports.continuous import StreamClient
     from ..ports.letters import DeadLetters
@@ -82,6 +86,9 @@ OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
 ContainerT = TypeVar("ContainerT", bound=containers.Container)
 
 ANY_TASK: Final = TaskIdentity()
+
+MAX_REQUEST_S: Final = 4.0
+"""How long a query waits for silent brokers where it has other work to do, such as to stop."""
 
 
 def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterator[AdapterT]:
@@ -142,6 +149,11 @@ def _metadata_log(path: StoragePath | None, name: str | None = None) -> Metadata
     if path is None:
         return None
     return metadata_log_at(path if name is None else path.child(name))
+
+
+def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:
+    """Return what limits requests by their kind: to 1 s, and to more after a time-out."""
+    return partial(Attempts(MAX_REQUEST_S).next, within)
 
 
 def _schema_registry(options: RegistryOptions | None) -> Iterator[SchemaRegistry | None]:
@@ -259,6 +271,7 @@ class Container(containers.DeclarativeContainer):
         options.provided.commit_offsets_to_group,
         clock,
         events,
+        providers.Factory(short_attempts),
     )
     _stream = providers.Factory(
         KafkaMicroBatchStream,

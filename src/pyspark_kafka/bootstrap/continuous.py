@@ -7,10 +7,8 @@ import socket
 import uuid
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from ..adapters.call_deadline import Attempts, within
 from ..application.continuous.epochs import EpochLog
 from ..application.continuous.exclusion import WriterExclusion
 from ..application.continuous.execution import ContinuousExecution
@@ -29,6 +27,7 @@ from .container import (
     in_own_rack,
     metadata_log_at,
     require_stream_client,
+    short_attempts,
     sink_container_for,
 )
 from .option_policy import operator_policy, worker_environment
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from ..domain.options.sink import SinkOptions
     from ..domain.options.source import SourceOptions
     from ..domain.values.typed_schema import TypedSchema
-    from ..ports.clock import Deadline
     from ..ports.continuous import (
         ChannelAddress,
         EpochChannel,
@@ -62,9 +60,6 @@ if TYPE_CHECKING:
 
 MAX_REPORT_S = 0.5
 """How long a task keeps what it has to report, at most."""
-
-MAX_REQUEST_S: Final = 4.0
-"""How long a query's loop waits for silent brokers, which delays ``stop`` and failures of tasks."""
 
 
 @final
@@ -232,11 +227,6 @@ def start_query(
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
-
-
-def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:
-    """Return what limits the requests of a query's loop: to 1 s, and longer after a time-out."""
-    return partial(Attempts(MAX_REQUEST_S).next, within)
 
 
 def _with_schema_files(sink: SinkOptions | None) -> SinkOptions | None:

@@ -18,7 +18,7 @@ from pyspark_kafka.application.continuous import stream as continuous_stream
 from pyspark_kafka.application.continuous.epochs import EpochLog
 from pyspark_kafka.application.continuous.execution import ContinuousExecution
 from pyspark_kafka.application.continuous.progress import ProgressRecorder
-from pyspark_kafka.bootstrap.continuous import short_attempts
+from pyspark_kafka.bootstrap.container import short_attempts
 from pyspark_kafka.domain.checkpoints.checkpoint_log import read_batch_end
 from pyspark_kafka.domain.continuous.messages import (
     StopTask,

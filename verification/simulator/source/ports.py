@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
@@ -342,6 +342,7 @@ class SimulatedUseCases:
             options.commit_offsets_to_group,
             self.clock,
             self.events,
+            lambda _: nullcontext(),
         )
         return KafkaMicroBatchStream(
             offset_reader,

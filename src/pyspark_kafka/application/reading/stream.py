@@ -25,6 +25,7 @@ from .first_batch import FirstBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from ...domain.options.source import SourceOptions
     from ...domain.reading.admission import ReadLimit, SingleReadLimit
@@ -166,7 +167,7 @@ class RecordSizes:
 
 
 RETRY_MS: Final = 60_000
-"""The pause before a failed commit is retried: triggers may be 10 ms apart."""
+"""The pause after a failed commit: triggers may be 10 ms apart, and each attempt delays one."""
 
 
 @final
@@ -174,7 +175,7 @@ class ProgressReports:
     """Reports lag, and commits offsets for a consumer group if the options name one.
 
     The group's offsets are a copy for monitoring tools: the engine's own log counts, so that a
-    failed commit is only reported.
+    failed commit is only reported, and no batch waits long for one.
     """
 
     def __init__(
@@ -183,15 +184,20 @@ class ProgressReports:
         group_id: str | None,
         clock: Clock,
         events: SourceEvents,
+        attempt: Callable[[str], AbstractContextManager[object]],
     ) -> None:
-        """Take a factory of a fetcher, which only a consumer group needs."""
+        """Take a factory of a fetcher, which only a consumer group needs.
+
+        ``attempt`` limits the waits of a commit to the group that it takes.
+        """
         self._fetcher = fetcher
         self._group_id = group_id
         self._clock = clock
         self._events = events
+        self._attempt = attempt
         self._reported: PartitionOffsets | None = None
         self._committed: PartitionOffsets | None = None
-        self._retry_at_ms: int | None = None
+        self._paused_until_ms: int | None = None
 
     def done(
         self, end: PartitionOffsets, latest: PartitionOffsets | None, *, is_committed: bool = True
@@ -205,22 +211,21 @@ class ProgressReports:
             self._reported = end
             if latest and self._events.takes_lag:
                 self._events.lag_measured(Lag.between(latest, end))
-        if is_committed and (end != self._committed or self._is_retry_due()):
-            self._commit(end)
+        if is_committed and self._group_id is not None and end != self._committed:
+            self._commit(self._group_id, end)
 
-    def _is_retry_due(self) -> bool:
-        return self._retry_at_ms is not None and self._clock.now_ms() >= self._retry_at_ms
-
-    def _commit(self, end: PartitionOffsets) -> None:
-        self._committed = end
-        self._retry_at_ms = None
-        if self._group_id is None:
+    def _commit(self, group_id: str, end: PartitionOffsets) -> None:
+        now_ms = self._clock.now_ms()
+        if self._paused_until_ms is not None and now_ms < self._paused_until_ms:
             return
         try:
-            self._fetcher().commit(self._group_id, end)
+            with self._attempt(group_id):
+                self._fetcher().commit(group_id, end)
         except PysparkKafkaError as error:
-            self._retry_at_ms = self._clock.now_ms() + RETRY_MS
-            self._events.group_commit_failed(self._group_id, error)
+            self._paused_until_ms = self._clock.now_ms() + RETRY_MS
+            self._events.group_commit_failed(group_id, error)
+        else:
+            self._committed = end
 
 
 @final

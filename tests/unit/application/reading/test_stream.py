@@ -3,6 +3,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from pyspark_kafka.adapters.call_deadline import within
 from pyspark_kafka.adapters.memory.reading import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.reading.stream import (
@@ -11,6 +12,7 @@ from pyspark_kafka.application.reading.stream import (
     KafkaMicroBatchStream,
     RecordSizes,
 )
+from pyspark_kafka.bootstrap.container import MAX_REQUEST_S
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.domain.lag.lag import Lag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -426,6 +428,24 @@ def test_a_commit_that_fails_is_reported_and_tried_again_later(kit, monkeypatch)
         kit.clock.sleep_ms(RETRY_MS)
         stream.commit(END)
     assert tried == [END] * 3
+
+
+def test_a_coordinator_that_does_not_answer_delays_no_batch_for_long(kit, monkeypatch):
+    """Each attempt is short, also with new offsets, and after one that fails there is a pause."""
+    allowed_s: list[float] = []
+
+    def time_out(*_: object) -> None:
+        with within(30) as deadline:
+            allowed_s.append(deadline.remaining)
+        raise KafkaRequestError("a commit", "why")
+
+    monkeypatch.setattr(MemoryOffsetFetcher, "commit", time_out)
+    made = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
+    for batch in range(1, 100):
+        made.commit(offsets(batch, 0))
+        kit.clock.sleep_ms(RETRY_MS // 50)
+    assert len(allowed_s) == len(kit.events.named("group_commit_failed")) == 2
+    assert max(allowed_s) <= MAX_REQUEST_S
 
 
 GO_ON = {"failOnDataLoss": "false"}
