@@ -198,11 +198,14 @@ class CheckpointWatch:
     def __init__(self, checkpoints: Sequence[WatchedCheckpoint], timeout_seconds: float) -> None:
         self._checkpoints = checkpoints
         self._timeout = timeout_seconds
+        self._unfinished: dict[str, Future[CheckpointReport]] = {}
+        """The measurements that had not ended in the last round."""
 
     def measure(self) -> Iterator[CheckpointReport]:
         """Yield a report of each checkpoint as it comes, and failures at the deadline.
 
-        A measurement that has not ended goes on, and counts for the round in which it ends.
+        A measurement that has not ended continues, and counts for the round in which it ends. If
+        it ends between two rounds, it counts for the later one unless that has a newer one.
         """
         awaited = {checkpoint.start(): checkpoint.name for checkpoint in self._checkpoints}
         with suppress(TimeoutError):
@@ -212,9 +215,17 @@ class CheckpointWatch:
         failure = MeasurementFailure(
             TIMEOUT, f"The measurement has not ended within {self._timeout:g} s"
         )
+        before, self._unfinished = self._unfinished, {}
         for measured, name in awaited.items():
-            late = CheckpointReport(name, "", self._timeout, failure=failure)
-            yield measured.result() if measured.done() else late
+            if measured.done():
+                yield measured.result()
+                continue
+            self._unfinished[name] = measured
+            earlier = before.get(name)
+            if earlier is not None and earlier.done():
+                yield earlier.result()
+            else:
+                yield CheckpointReport(name, "", self._timeout, failure=failure)
 
     def close(self) -> None:
         """Close the clients of all checkpoints."""

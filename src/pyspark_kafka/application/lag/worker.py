@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.values.errors import BadRecordStats
     from ...ports.lag import LagExporter
-    from ..letters.dead_letter_log import LetterCounter
+    from ..letters.dead_letter_log import LetterCounter, LetterTally
     from .meter import LagMeter
 
 MAX_BUFFERED: Final = 100
@@ -139,6 +139,7 @@ class LagWorker:
         self._recent: deque[QueryLag] = deque(maxlen=MAX_BUFFERED)
         self._recently_ended: deque[str] = deque(maxlen=MAX_BUFFERED)
         self._failing: set[str] = set()
+        self._tally: LetterTally | None = None
 
     def progressed(self, progress: QueryProgress) -> None:
         """Add a progress report."""
@@ -201,6 +202,9 @@ class LagWorker:
                     meter = self._opened(self._open_meter, stack, _NO_METER)
                 if pending and counter is None:
                     counter = self._opened(self._open_counter, stack, _NO_COUNTER)
+                    if counter is not None:
+                        # A counter metric must not decrease, although letters expire.
+                        counter.tally = self._tally = self._tally or counter.tally
                 for progress in pending:
                     lag = self._measured(progress, meter, counter)
                     if lag.sources:

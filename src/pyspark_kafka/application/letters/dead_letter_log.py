@@ -270,10 +270,20 @@ _ALL: Final = LetterFilter()
 
 
 @final
+@dataclass(slots=True)
+class LetterTally:
+    """The counted letters by query and reason, and the offsets of those to count next."""
+
+    next: PartitionOffsets = _NOWHERE
+    counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+
+@final
 class LetterCounter:
     """Reads the headers of a dead-letter topic, each letter once.
 
-    Letters that retried tasks wrote again count again. One thread at a time may use it.
+    Letters that retried tasks wrote again count again. One thread at a time may use it. Another
+    counter of the same topic continues with its ``tally``.
     """
 
     def __init__(
@@ -282,8 +292,7 @@ class LetterCounter:
         self._log = log
         self._clock = clock
         self._count_timeout_ms = count_timeout_ms
-        self._next = PartitionOffsets()
-        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.tally = LetterTally()
 
     def count(self, query_id: str) -> BadRecordStats:
         """Return the letters of a query that the topic held, including what is new.
@@ -291,10 +300,10 @@ class LetterCounter:
         :raises PysparkKafkaError: if the topic cannot be read.
         """
         deadline = self._clock.now_ms() + self._count_timeout_ms
-        for each in self._log.ranges(self._next):
+        for each in self._log.ranges(self.tally.next):
             if not self._read(each, deadline):
                 break
-        counted = self._counts[query_id]
+        counted = self.tally.counts[query_id]
         return BadRecordStats.from_names(counted, counted.total())
 
     def _read(self, offset_range: OffsetRange, deadline: int) -> bool:
@@ -302,13 +311,16 @@ class LetterCounter:
         for found in self._log.read([offset_range], _ALL):
             self._add(found)
             last = int(found.records.column("offset")[-1].as_py())
-            self._next = self._next.merge({offset_range.partition: last + 1})
+            self._pass(offset_range.partition, last + 1)
             if self._clock.now_ms() >= deadline:
                 return False
-        self._next = self._next.merge({offset_range.partition: offset_range.until_offset})
+        self._pass(offset_range.partition, offset_range.until_offset)
         return True
+
+    def _pass(self, partition: TopicPartition, next_offset: int) -> None:
+        self.tally.next = self.tally.next.merge({partition: next_offset})
 
     def _add(self, found: Letters) -> None:
         for _, letter, _ in found.letters:
             if letter.has_known_reason:
-                self._counts[letter.query][letter.reason] += 1
+                self.tally.counts[letter.query][letter.reason] += 1

@@ -206,3 +206,31 @@ def test_what_came_between_two_rounds_is_dropped(orders):
     while lag is None:
         lag = reports(watch)["orders"].lag
     assert lag.lag.total == 11
+
+
+def test_what_came_between_two_rounds_counts_if_the_next_measurement_is_late(orders, monkeypatch):
+    """Measurements that always take longer than a round's time-out are reported all the same."""
+    orders.complete()
+    measure = LagMonitor.snapshot
+
+    def snapshot(monitor: LagMonitor) -> LagSnapshot:
+        found = measure(monitor)
+        orders.answers.wait()
+        return found
+
+    monkeypatch.setattr(LagMonitor, "snapshot", snapshot)
+    watch = CheckpointWatch([orders.watched], SHORT)
+    orders.answers.clear()
+    first = reports(watch)["orders"]
+    measured = orders.watched._last
+    assert measured is not None
+    orders.answers.set()
+    await_until(measured.done)
+    orders.answers.clear()
+    orders.kit.produce(5)
+    second, third = (reports(watch)["orders"] for _ in range(2))
+    assert second.lag is not None
+    assert second.lag.lag.total == 6
+    for late in (first, third):
+        assert late.failure is not None
+        assert late.failure.condition == TIMEOUT

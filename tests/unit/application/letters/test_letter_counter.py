@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,10 +15,12 @@ from pyspark_kafka.application.letters.dead_letter_log import DeadLetterLog, Let
 from pyspark_kafka.domain.errors import UnknownTopicError
 from pyspark_kafka.domain.lag.lag import QueryLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.dead_letter import TaskIdentity
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.lag import LagExporter
 from pyspark_kafka.testing import MemoryWorld, Record
 from pyspark_kafka.testing.dead_letters_contract import bad
 from pyspark_kafka.testing.writing_contract import keys_of_partition
@@ -97,22 +100,48 @@ def test_a_call_reads_for_a_bounded_time(world):
     assert [counting.count("a").total for _ in range(3)] == [1, 3, 3]
 
 
-def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = None) -> QueryLag:
-    """Return what is exported after a batch of query ``a``."""
+def progress(bad_records: BadRecordStats | None = None) -> QueryProgress:
+    read = PartitionOffsets({TopicPartition("t", 0): 1})
+    return QueryProgress("a", "run", None, 0, 0, {"0": SourceProgress(read, read)}, bad_records)
+
+
+def counting_worker(exporter: LagExporter, world: MemoryWorld, topic: str) -> LagWorker:
+    """Return a worker whose thread ends at once when it has nothing to do."""
 
     @contextmanager
     def counting() -> Iterator[LetterCounter]:
         yield counter(world, topic)
 
+    return LagWorker([exporter], None, idle_seconds=0, open_counter=counting)
+
+
+def export(world: MemoryWorld, topic: str, bad_records: BadRecordStats | None = None) -> QueryLag:
+    """Return what is exported after a batch of query ``a``."""
     exporter = Mock()
-    worker = LagWorker([exporter], None, open_counter=counting)
-    read = PartitionOffsets({TopicPartition("t", 0): 1})
-    sources = {"0": SourceProgress(read, read)}
-    worker.progressed(QueryProgress("a", "run", None, 0, 0, sources, bad_records))
+    worker = counting_worker(exporter, world, topic)
+    worker.progressed(progress(bad_records))
     worker.close()
     [exported] = exporter.export.call_args_list
     lag: QueryLag = exported.args[0]
     return lag
+
+
+def test_letters_that_expire_while_a_query_is_idle_stay_counted(world):
+    """The worker closes its connections then, and its count goes to a counter of Prometheus."""
+    exporter = Mock()
+    worker = counting_worker(exporter, world, "letters")
+    for number in (1, 2):
+        write(world, "a", *[FailureReason.MALFORMED] * (4 - number))
+        worker.progressed(progress())
+        for thread in threading.enumerate():
+            if thread.name == "pyspark-kafka-lag":
+                thread.join()
+        fetcher = world.container().offset_fetcher()
+        for partition, end in fetcher.latest(fetcher.partitions(Subscribe(("letters",)))).items():
+            world.delete_records(partition, end)
+    worker.close()
+    totals = [call.args[0].bad_records.total for call in exporter.export.call_args_list]
+    assert totals == [3, 5]
 
 
 def test_the_lag_of_a_query_has_its_letters(world):
