@@ -58,7 +58,7 @@ def start(  # noqa: PLR0913  # the options of a query
     checkpointLocation: str,  # noqa: N803  # Spark's name
     sink: Mapping[str, str] | None = None,
     factory: FunctionFactory | None = None,
-    epoch: str = "1 second",
+    epoch: str | None = None,
     name: str | None = None,
     tasks: int | None = None,
     channel: Literal["socket", "directory"] | None = None,
@@ -75,14 +75,16 @@ def start(  # noqa: PLR0913  # the options of a query
 
     ``source`` and ``sink`` are the options of the format ``pyspark_kafka``. The checkpoint has the
     layout of Spark's, and its storage uses ``metadataStorageOptions`` of the source.
-    ``epoch`` is how often offsets are logged; records do not wait for that.
+    ``epoch`` is how often offsets are logged, such as ``"1 second"``, the default; records do not
+    wait for that.
 
     ``tasks`` is the number of Spark tasks, by default one for each partition as far as there are
     slots. A task reads several partitions. Without a session (``None``) the tasks are threads of
     this process. ``channel`` is how tasks reach the driver: ``socket`` (the default of a classic
     session), or ``directory``, files next to the checkpoint, where executors cannot connect to the
-    driver (the default of Spark Connect). ``limits`` bound restarts and waits. ``listeners`` are
-    told the progress after epochs, about once a second: each is a ``ProgressListener``, a
+    driver (the default of Spark Connect). ``limits`` bound restarts and waits; ``epoch`` and
+    ``tasks`` take precedence over its ``epoch_s`` and ``max_tasks``. ``listeners`` are called with
+    the progress after epochs, about once a second: each is a ``ProgressListener``, a
     ``lag_listener``, or a function that takes an ``EpochProgress``.
 
     :raises DisallowedOptionError: if the operator of Spark forbids an option.
@@ -153,12 +155,15 @@ def _factory(
 
 
 def _limits(
-    problems: list[str], limits: ExecutionLimits, epoch: str, tasks: int | None
+    problems: list[str], limits: ExecutionLimits, epoch: str | None, tasks: int | None
 ) -> ExecutionLimits:
-    if tasks is not None and tasks < 1:
-        problems.append(f"tasks must be at least 1, got {tasks}")
-    try:
-        return replace(limits, epoch_s=interval_ms(epoch) / 1_000, max_tasks=tasks)
-    except ValueError as error:
-        problems.append(f"epoch: {error}")
-        return limits
+    if tasks is not None:
+        if tasks < 1:
+            problems.append(f"tasks must be at least 1, got {tasks}")
+        limits = replace(limits, max_tasks=tasks)
+    if epoch is not None:
+        try:
+            limits = replace(limits, epoch_s=interval_ms(epoch) / 1_000)
+        except ValueError as error:
+            problems.append(f"epoch: {error}")
+    return limits

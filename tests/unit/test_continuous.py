@@ -1,10 +1,12 @@
 """Starting a continuous query: what its options must be."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pyspark_kafka import continuous
+from pyspark_kafka.bootstrap.continuous import QueryPlan
 from pyspark_kafka.domain.errors import OptionsError
 
 SOURCE = {"kafka.bootstrap.servers": "memory", "subscribe": "in", "client": "memory"}
@@ -63,3 +65,22 @@ def test_a_storage_that_cannot_arbitrate_is_refused():
         continuous.start(
             None, function, source=SOURCE, sink=SINK, checkpointLocation="ftp://host/c"
         )
+
+
+LIMITS = continuous.ExecutionLimits(epoch_s=7, max_tasks=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, continuous.ExecutionLimits()),
+        ({"limits": LIMITS}, LIMITS),
+        ({"limits": LIMITS, "epoch": "2 seconds"}, replace(LIMITS, epoch_s=2)),
+        ({"limits": LIMITS, "tasks": 5}, replace(LIMITS, max_tasks=5)),
+    ],
+)
+def test_limits_hold_unless_an_argument_is_given(monkeypatch, given, expected):
+    started: list[QueryPlan] = []
+    monkeypatch.setattr(continuous, "start_in_threads", started.append)
+    continuous.start(None, function, source=SOURCE, checkpointLocation="memory://c", **given)
+    assert [plan.limits for plan in started] == [expected]

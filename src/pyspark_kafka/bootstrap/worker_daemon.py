@@ -7,12 +7,17 @@ sets this module as ``spark.python.daemon.module``.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Final
+
+from ..domain.text import describe_error
+
+log = logging.getLogger("pyspark_kafka")
 
 ARCHIVES: Final = Path("pyspark", "python", "lib")
 """Where an installed PySpark has the archives that Spark puts on the path of its workers."""
@@ -76,14 +81,19 @@ def preload() -> None:
 
 
 def main() -> None:
-    """Serve Spark's requests for workers."""
+    """Serve Spark's requests for workers, of this package and of others."""
     prefer_installed()
     from pyspark import daemon
 
-    from .pool import freeze_gc
+    try:
+        from .pool import freeze_gc
 
-    preload()
-    freeze_gc()
+        preload()
+        freeze_gc()
+    except Exception as error:  # noqa: BLE001 - workers of other functions need nothing of this
+        log.warning(
+            "Tasks of pyspark_kafka load their modules themselves: %s", describe_error(error)
+        )
     daemon.manager()
 
 

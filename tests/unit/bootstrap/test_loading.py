@@ -6,13 +6,16 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyspark
 import pytest
+from pyspark import daemon
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pyspark_kafka import DefaultSource
 from pyspark_kafka.bootstrap import worker_daemon
+from pyspark_kafka.domain.errors import KernelLibraryError
 
 CLIENTS = {"kafka", "confluent_kafka"}
 KERNELS = {"pyspark_kafka.adapters.kernels.library"}
@@ -134,6 +137,19 @@ def test_a_pandas_that_cannot_be_imported_does_not_stop_the_daemon(tmp_path):
     preload()
     """
     assert "pyspark_kafka.bootstrap.pool" in loaded("import sys\n" + textwrap.dedent(program))
+
+
+def test_the_daemon_serves_workers_without_what_it_cannot_load(monkeypatch, caplog):
+    """A wheel for another platform must not stop the functions of other packages."""
+    served: list[str] = []
+    monkeypatch.setattr(worker_daemon, "preload", Mock(side_effect=KernelLibraryError("why", "Do")))
+    monkeypatch.setattr(worker_daemon, "prefer_installed", Mock())
+    monkeypatch.setattr(daemon, "manager", lambda: served.append("workers"))
+    worker_daemon.main()
+    assert served == ["workers"]
+    [record] = caplog.records
+    assert record.getMessage().startswith("Tasks of pyspark_kafka load their modules themselves: ")
+    assert "why" in record.getMessage()
 
 
 @pytest.fixture

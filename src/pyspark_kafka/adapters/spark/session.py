@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -232,21 +233,26 @@ def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
     return {_PYTHONPATH: os.pathsep.join(filter(None, [str(archive), before]))}
 
 
+_ENVIRONMENT_LOCK: Final = threading.RLock()
+
+
 @contextmanager
 def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables of the Python workers for what the block registers or runs.
 
-    Spark Connect ignores them.
+    The context's environment is one for all threads, so that blocks wait for each other. Spark
+    Connect ignores the variables.
     """
     if not variables or not is_classic(spark):
         yield
         return
     environment: dict[str, str] = spark.sparkContext.environment
-    before = {name: environment[name] for name in variables.keys() & environment.keys()}
-    environment.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            environment.pop(name, None)
-        environment.update(before)
+    with _ENVIRONMENT_LOCK:
+        before = {name: environment[name] for name in variables.keys() & environment.keys()}
+        environment.update(variables)
+        try:
+            yield
+        finally:
+            for name in variables:
+                environment.pop(name, None)
+            environment.update(before)

@@ -153,6 +153,8 @@ class OlderStreamReader(MicroBatchReader):
 
     _start: PartitionOffsets | None = None
     _is_new = False
+    _is_placed = False
+    """Whether Spark has passed the offsets where the query continues."""
 
     @property
     def _may_be_first(self) -> bool:
@@ -171,8 +173,9 @@ class OlderStreamReader(MicroBatchReader):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            if start == end and not self._is_new:
+            if start == end and not (self._is_new or self._is_placed):
                 self._check_order()
+            self._is_placed = True
             self._start = self._checked(end)
         return [] if start == end else super().partitions(start, end)
 

@@ -61,6 +61,15 @@ def test_batches_of_a_new_query_follow_each_other():
     assert planned(stream) == [(at(0), at(300)), (at(600), at(900))]
 
 
+def test_an_empty_batch_is_planned_if_the_log_has_the_offsets_in_another_text():
+    """Spark compares texts, and the JVM connector writes other ones: ``{"t":{"0":1000}}``."""
+    reader, stream = reader_of(LIMITED)
+    assert reader.partitions(at(LATEST), at(LATEST)) == []
+    assert reader.latestOffset() == at(LATEST)
+    assert reader.partitions(at(LATEST), at(LATEST)) == []
+    assert planned(stream) == []
+
+
 def test_an_empty_first_batch_has_no_partitions():
     reader, stream = reader_of({"maxOffsetsPerTrigger": "1"})
     reader.latestOffset()

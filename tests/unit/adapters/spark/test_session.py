@@ -1,16 +1,21 @@
 """Which sessions a builder of Spark's makes, without making one."""
 
-from typing import NoReturn
+import threading
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from pyspark_kafka.adapters.spark import session as sessions
 from pyspark_kafka.adapters.spark.session import (
     connects_to_server,
     existing_connect_session,
     local_master,
+    worker_variables,
 )
+from tests.slowness import bound_s
 
 URL = "sc://server:15002"
 
@@ -65,3 +70,27 @@ def test_no_session_exists_before_it_was_made(monkeypatch):
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     monkeypatch.setattr(SparkSession, "active", classmethod(no_session))
     assert existing_connect_session() is None
+
+
+def test_threads_do_not_share_the_variables_of_workers(monkeypatch):
+    """One context has one environment; what a thread registers takes a copy of it."""
+    monkeypatch.setattr(sessions, "is_classic", lambda _: True)
+    environment = {"PATH": "/bin"}
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(environment=environment))
+    taken: dict[str, dict[str, str]] = {}
+    is_waiting = threading.Event()
+
+    def register_another() -> None:
+        is_waiting.set()
+        with worker_variables(spark, {"PATH": "/another"}):
+            taken["another"] = dict(environment)
+
+    with worker_variables(spark, {"PATH": "/one", "ONE": "1"}):
+        thread = threading.Thread(target=register_another)
+        thread.start()
+        assert is_waiting.wait(bound_s(20))
+        thread.join(0.1)
+        taken["one"] = dict(environment)
+    thread.join(bound_s(20))
+    assert taken == {"one": {"PATH": "/one", "ONE": "1"}, "another": {"PATH": "/another"}}
+    assert environment == {"PATH": "/bin"}
