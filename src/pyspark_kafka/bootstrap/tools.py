@@ -165,7 +165,13 @@ def record_tail_for(options: SourceOptions) -> Iterator[RecordTail]:
             options = replace(options, projection=typed.projection)
         make_client = require_stream_client(container.client(), options, None)
         with closing(make_client(options, None, ContinuousSettings(""))) as client:
-            yield RecordTail(container.offset_fetcher(), client, typed)
+            yield RecordTail(
+                container.offset_fetcher(),
+                client,
+                container.range_read(),
+                options.projection,
+                typed,
+            )
 
 
 @contextmanager

@@ -124,8 +124,8 @@ def _rows(
     given: argparse.Namespace, options: SourceOptions, tail: RecordTail
 ) -> Iterator[dict[str, Any]]:
     starts = tail.starts(options.subscription, given.start)
-    ends = tail.ends(starts) if given.once else None
-    for batch in tail.follow(starts, ends):
+    batches = tail.read(starts, tail.ends(starts)) if given.once else tail.follow(starts)
+    for batch in batches:
         yield from batch.to_pylist()
 
 

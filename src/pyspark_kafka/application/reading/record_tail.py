@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from ...domain.errors import OptionsError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.offset_limits import AtOffset, Earliest, GlobalTimestamp, Latest
+from ...domain.reading.ranges import OffsetRange
 from ...domain.subscription import Assign
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    import pyarrow as pa
+
+    from ...domain.reading.records import Projection
     from ...domain.subscription import Subscription
     from ...domain.topic_partition import TopicPartition
-    from ...ports.continuous import PolledRecords, StreamClient
+    from ...ports.continuous import StreamClient
     from ...ports.reading import OffsetFetcher
     from ..values.typed_records import TypedRecords
+    from .range_read import RangeRead
 
 TailStart: TypeAlias = Earliest | Latest | GlobalTimestamp | AtOffset
 
@@ -28,14 +30,24 @@ POLL_S: Final = 0.5
 
 @final
 class RecordTail:
-    """Reads partitions until it is stopped. Memory is bounded by what the client fetches ahead."""
+    """Reads partitions to an end, or until it is stopped.
+
+    Memory is bounded by what the client fetches ahead.
+    """
 
     def __init__(
-        self, fetcher: OffsetFetcher, client: StreamClient, typed: TypedRecords | None = None
+        self,
+        fetcher: OffsetFetcher,
+        client: StreamClient,
+        range_read: RangeRead,
+        projection: Projection,
+        typed: TypedRecords | None = None,
     ) -> None:
         """Take what decodes the values, if they have a format."""
         self._fetcher = fetcher
         self._client = client
+        self._range_read = range_read
+        self._projection = projection
         self._typed = typed
 
     def starts(self, subscription: Subscription, start: TailStart) -> PartitionOffsets:
@@ -72,31 +84,34 @@ class RecordTail:
         """Return the ends of partitions as they are now."""
         return self._fetcher.latest(partitions)
 
-    def follow(
-        self, starts: PartitionOffsets, ends: PartitionOffsets | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield records from these offsets on, up to ``ends``, or until the caller stops."""
-        unfinished = {
-            each for each, start in starts.items() if ends is None or start < ends.get(each, 0)
-        }
-        self._client.assign(starts.restrict(unfinished))
-        while unfinished:
+    def read(self, starts: PartitionOffsets, ends: PartitionOffsets) -> Iterator[pa.RecordBatch]:
+        """Yield the records between these offsets, one partition after another.
+
+        :raises PysparkKafkaError: as ``RangeRead.read``, such as for a topic that was deleted.
+        """
+        ranges = [
+            OffsetRange(partition, start, ends[partition])
+            for partition, start in sorted(starts.items())
+            if start < ends.get(partition, start)
+        ]
+        for partition, batches in self._range_read.read_all(ranges, self._projection):
+            for records in batches:
+                yield from self._decoded(partition, records)
+
+    def follow(self, starts: PartitionOffsets) -> Iterator[pa.RecordBatch]:
+        """Yield records from these offsets on, until the caller stops."""
+        self._client.assign(starts)
+        while True:
             for polled in self._client.poll(POLL_S):
-                end = None if ends is None else ends.get(polled.partition, 0)
-                yield from self._records(polled, end)
+                if polled.records is not None:
+                    yield from self._decoded(polled.partition, polled.records)
                 self._client.write(polled, ())
-                if end is not None and polled.next_offset >= end:
-                    self._client.revoke([polled.partition])
-                    unfinished.discard(polled.partition)
             self._client.acknowledged()
 
-    def _records(self, polled: PolledRecords, end: int | None) -> Iterator[pa.RecordBatch]:
-        records = polled.records
-        if records is None:
-            return
-        if end is not None:
-            records = records.filter(pc.less(records.column("offset"), pa.scalar(end)))
+    def _decoded(
+        self, partition: TopicPartition, records: pa.RecordBatch
+    ) -> Iterator[pa.RecordBatch]:
         if self._typed is None:
             yield records
         elif records.num_rows:
-            yield from self._typed.decode(polled.partition, records)
+            yield from self._typed.decode(partition, records)

@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_kafka.application.reading.record_tail import RecordTail
-from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.errors import OptionsError, UnknownTopicError
 from pyspark_kafka.domain.reading.offset_limits import (
     AtOffset,
     Earliest,
@@ -9,6 +9,7 @@ from pyspark_kafka.domain.reading.offset_limits import (
     Latest,
     OnNoMatch,
 )
+from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.subscription import Assign, Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import MemoryWorld
@@ -31,7 +32,13 @@ def world():
 
 
 def tail(world: MemoryWorld) -> RecordTail:
-    return RecordTail(world.container().offset_fetcher(), world.stream_client(None))
+    container = world.container()
+    return RecordTail(
+        container.offset_fetcher(),
+        world.stream_client(None),
+        container.range_read(),
+        ALL_COLUMNS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,12 +69,22 @@ def test_records_up_to_an_end(world):
     world.cluster.produce("t", b"late")
     values = [
         str(value, "ascii")
-        for batch in made.follow(starts, ends)
+        for batch in made.read(starts, ends)
         for value in batch["value"].to_pylist()
         if value is not None
     ]
     assert sorted(values) == ["a2", "a3", "a4", "b0"]
-    assert list(made.follow(ends, ends)) == []
+    assert list(made.read(ends, ends)) == []
+
+
+def test_reading_to_an_end_fails_if_the_topic_is_deleted(world):
+    """Otherwise it would wait for another topic of the name."""
+    made = tail(world)
+    starts = made.starts(TOPIC, Earliest())
+    ends = made.ends(starts)
+    world.delete_topic("t")
+    with pytest.raises(UnknownTopicError):
+        list(made.read(starts, ends))
 
 
 def test_records_as_they_come(world):
