@@ -72,7 +72,8 @@ class OffsetFetcher(ABC):
         """Return the offset of the first record at or after a timestamp, or ``None``.
 
         ``timestamps`` are milliseconds since the epoch. ``None`` stands for a partition without
-        such a record. Partitions that do not exist are left out.
+        such a record, with ``isolation.level=read_committed`` before the last stable offset.
+        Partitions that do not exist are left out.
         """
 
     @abstractmethod

@@ -210,6 +210,18 @@ class OffsetFetcherContract(WorldContract):
         found = [made.for_timestamps({partition: time})[partition] for time in (2_000, 3_001)]
         assert found == [0, 3]
 
+    def test_a_timestamp_finds_no_record_of_an_open_transaction(self, world: World) -> None:
+        """Under read_committed, records from the last stable offset on are not found yet."""
+        world.require(Capability.TIMESTAMPS, Capability.TRANSACTIONS)
+        partition = TopicPartition(world.topic(), 0)
+        world.produce(partition, [Record(b"v", timestamp=1_000)])
+        asked = {partition: 1_001}
+        with world.transaction(commit=True) as write:
+            write(partition, [Record(b"v", timestamp=2_000)])
+            assert _fetcher(world).for_timestamps(asked) == {partition: 1}
+            assert _fetcher(world, **COMMITTED).for_timestamps(asked) == {partition: None}
+        assert _fetcher(world, **COMMITTED).for_timestamps(asked) == {partition: 1}
+
     def test_a_timestamp_finds_no_deleted_record(self, world: World) -> None:
         """The search begins at the earliest offset."""
         world.require(Capability.TIMESTAMPS, Capability.DELETE_RECORDS)

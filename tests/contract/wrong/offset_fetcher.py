@@ -113,6 +113,11 @@ def ignores_open_transactions(self, partitions):
     return MemoryOffsetFetcher(self.world.cluster, self.world.options()).latest(partitions)
 
 
+@wrong(Suite.test_a_timestamp_finds_no_record_of_an_open_transaction, "for_timestamps")
+def finds_records_of_open_transactions(self, timestamps):
+    return MemoryOffsetFetcher(self.world.cluster, self.world.options()).for_timestamps(timestamps)
+
+
 @wrong(Suite.test_each_partition_has_its_timestamp, "for_timestamps")
 def takes_one_timestamp_for_every_partition(self, timestamps):
     return self.inner.for_timestamps(dict.fromkeys(timestamps, next(iter(timestamps.values()), 0)))

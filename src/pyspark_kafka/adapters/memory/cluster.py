@@ -159,7 +159,7 @@ class MemoryCluster:
             self._log(partition).corrupt(offset)
 
     def compact(self, partition: TopicPartition) -> None:
-        """Keep only the newest record of each key of a partition."""
+        """Keep only the newest committed record of each key, up to the first open transaction."""
         with self._lock:
             self._log(partition).compact()
 
@@ -339,10 +339,18 @@ class MemoryCluster:
             log = self._log(partition)
             return log.start, log.last_stable_offset if committed_only else log.end
 
-    def offset_for_timestamp(self, partition: TopicPartition, timestamp: int) -> int | None:
-        """Return the first offset with a record at or after ``timestamp``."""
+    def offset_for_timestamp(
+        self, partition: TopicPartition, timestamp: int, *, committed_only: bool = False
+    ) -> int | None:
+        """Return the first offset with a record at or after ``timestamp``.
+
+        With ``committed_only``, it is before the first open transaction.
+        """
         with self._lock:
-            return self._log(partition).offset_for_timestamp(timestamp)
+            log = self._log(partition)
+            return log.offset_for_timestamp(
+                timestamp, log.last_stable_offset if committed_only else log.end
+            )
 
     def fetch(
         self,
@@ -505,12 +513,17 @@ class PartitionLog:
         ]
 
     def compact(self) -> None:
-        """Keep the newest record of each key, as the log cleaner does; offsets stay."""
-        newest = {record.key: record.offset for record in self.records}
-        self.records = [
-            record
-            for record in self.records
-            if record.key is None or newest[record.key] == record.offset
+        """Keep the newest record of each key, as the log cleaner does; offsets stay.
+
+        Records of aborted transactions go. From the last stable offset on, nothing is cleaned.
+        """
+        stable = bisect_left(
+            self.records, self.last_stable_offset, key=lambda record: record.offset
+        )
+        kept = [each for each in self.records[:stable] if each.transaction not in self.aborted]
+        newest = {record.key: record.offset for record in kept}
+        self.records[:stable] = [
+            record for record in kept if record.key is None or newest[record.key] == record.offset
         ]
 
     def visible(self, start: int, end: int, *, committed_only: bool) -> Iterator[StoredRecord]:
@@ -522,8 +535,7 @@ class PartitionLog:
             if not (committed_only and record.transaction in self.aborted):
                 yield record
 
-    def offset_for_timestamp(self, timestamp: int) -> int | None:
-        """Return the first offset with a record at or after ``timestamp``."""
-        return next(
-            (record.offset for record in self.records if record.timestamp >= timestamp), None
-        )
+    def offset_for_timestamp(self, timestamp: int, end: int) -> int | None:
+        """Return the first offset before ``end`` with a record at or after ``timestamp``."""
+        found = (record.offset for record in self.records if record.timestamp >= timestamp)
+        return next((offset for offset in found if offset < end), None)

@@ -113,7 +113,9 @@ class MemoryOffsetFetcher(OffsetFetcher):
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
         return {
-            partition: self._cluster.offset_for_timestamp(partition, timestamps[partition])
+            partition: self._cluster.offset_for_timestamp(
+                partition, timestamps[partition], committed_only=self._committed_only
+            )
             for partition, _, _ in self._watermarks(timestamps)
         }
 

@@ -76,6 +76,24 @@ def test_an_aborted_transaction_is_not_committed_again(cluster):
         cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
 
 
+def test_compaction_keeps_what_is_committed(cluster):
+    """An aborted record replaces none, and from an open transaction on nothing is cleaned."""
+    cluster.produce("t", b"old", key=b"k")
+    cluster.produce("t", b"committed", key=b"k")
+    aborted, still_open = cluster.begin_transaction(), cluster.begin_transaction()
+    cluster.produce("t", b"aborted", key=b"k", transaction=aborted)
+    cluster.end_transaction(aborted, commit=False)
+    cluster.produce("t", b"open", key=b"k", transaction=still_open)
+    cluster.produce("t", b"later", key=b"k")
+    cluster.compact(PARTITION)
+    found = cluster.fetch(PARTITION, 0, 10, committed_only=False, max_records=10)
+    assert [each.value for each in found] == [b"committed", b"open", b"later"]
+    cluster.end_transaction(still_open, commit=True)
+    cluster.compact(PARTITION)
+    found = cluster.fetch(PARTITION, 0, 10, committed_only=False, max_records=10)
+    assert [each.value for each in found] == [b"later"]
+
+
 def test_many_threads_share_a_cluster():
     world = MemoryWorld()
     source, target = world.topic(4), world.topic(4)
