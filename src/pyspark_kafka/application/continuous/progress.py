@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from ...domain.continuous.progress import BUCKETS, EpochProgress, LatencyHistogram, TaskProgress
 from ...domain.errors import PysparkKafkaError
+from ...domain.newest import Newest
 from ...domain.reading.bytes_read import BytesRead
 from ...domain.values.errors import BadRecordStats
 from ...ports.clock import epoch_ms
@@ -87,9 +87,6 @@ def milliseconds_of(records: pa.RecordBatch) -> NDArray[np.int64]:
 
 log = logging.getLogger("pyspark_kafka")
 
-MAX_RECENT: Final = 100
-"""The default of ``spark.sql.streaming.numRecentProgressUpdates``."""
-
 IDLE_EVERY_S: Final = 10.0
 """The default of ``spark.sql.streaming.noDataProgressEventInterval``."""
 
@@ -113,7 +110,7 @@ class ProgressRecorder:
         self._sink = sink
         self._listeners = tuple(map(_listener, listeners))
         self._lock = threading.Lock()
-        self._recent: deque[EpochProgress] = deque(maxlen=MAX_RECENT)
+        self._recent = Newest[EpochProgress](lambda progress: len(progress.end))
         self._work = TaskProgress()
         self._restarts = 0
         self._bad_records = BadRecordStats()

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import QueryLag, SourceLag
+from ...domain.newest import MAX_ITEMS, Newest
 from ...ports.clock import Deadline
 
 if TYPE_CHECKING:
@@ -23,44 +24,6 @@ if TYPE_CHECKING:
     from ...ports.lag import LagExporter
     from ..letters.dead_letter_log import LetterCounter, LetterTally
     from .meter import LagMeter
-
-MAX_BUFFERED: Final = 100
-"""For a slow reader; beyond it the oldest entries are dropped."""
-
-MAX_BUFFERED_PARTITIONS: Final = 100_000
-"""The partitions of all entries, of which each takes a fifth of a kilobyte."""
-
-
-@final
-class _NewestLags:
-    """Lags in order, of which the newest are kept; one at least."""
-
-    def __init__(self, lags: Iterable[QueryLag] = ()) -> None:
-        self._lags: deque[QueryLag] = deque()
-        self._partitions = 0
-        for lag in lags:
-            self.append(lag)
-
-    def __bool__(self) -> bool:
-        return bool(self._lags)
-
-    def __iter__(self) -> Iterator[QueryLag]:
-        return iter(self._lags)
-
-    def append(self, lag: QueryLag) -> None:
-        self._lags.append(lag)
-        self._partitions += _partitions_of(lag)
-        while self._is_full and len(self._lags) > 1:
-            self.popleft()
-
-    def popleft(self) -> QueryLag:
-        lag = self._lags.popleft()
-        self._partitions -= _partitions_of(lag)
-        return lag
-
-    @property
-    def _is_full(self) -> bool:
-        return len(self._lags) > MAX_BUFFERED or self._partitions > MAX_BUFFERED_PARTITIONS
 
 
 def _partitions_of(lag: QueryLag) -> int:
@@ -75,7 +38,7 @@ class LagFeed:
         """Take the lag of one run, or of all queries if ``None``; ``begin`` is buffered first."""
         self._run_id = run_id
         self._changed = threading.Condition()
-        self._buffer = _NewestLags(begin)
+        self._buffer = Newest(_partitions_of, begin)
         self._is_ended = False
 
     def put(self, lag: QueryLag) -> None:
@@ -175,8 +138,8 @@ class LagWorker:
         self._pending: dict[str, QueryProgress] = {}
         self._ended: list[tuple[str, str]] = []
         self._feeds: WeakSet[LagFeed] = WeakSet()
-        self._recent = _NewestLags()
-        self._recently_ended: deque[str] = deque(maxlen=MAX_BUFFERED)
+        self._recent = Newest(_partitions_of)
+        self._recently_ended: deque[str] = deque(maxlen=MAX_ITEMS)
         self._failing: set[str] = set()
         self._tally: LetterTally | None = None
 

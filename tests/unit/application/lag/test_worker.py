@@ -8,8 +8,6 @@ import pytest
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.application.lag.meter import LagMeter
 from pyspark_kafka.application.lag.worker import (
-    MAX_BUFFERED,
-    MAX_BUFFERED_PARTITIONS,
     LagFeed,
     LagWorker,
     QueryProgress,
@@ -17,7 +15,8 @@ from pyspark_kafka.application.lag.worker import (
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import BrokerUnreachableError
-from pyspark_kafka.domain.lag.lag import PartitionLag, QueryLag, SourceLag
+from pyspark_kafka.domain.lag.lag import QueryLag
+from pyspark_kafka.domain.newest import MAX_ITEMS
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag import LagExporter
@@ -284,24 +283,12 @@ def test_a_feed_ends_when_its_time_has_passed():
 def test_a_feed_keeps_the_newest_only():
     worker = LagWorker([], None)
     feed, other = worker.feed("run"), worker.feed("run")
-    for batch_id in range(MAX_BUFFERED + 50):
+    for batch_id in range(MAX_ITEMS + 50):
         worker.progressed(progress(batch_id))
         while next(other.follow(SECONDS)).batch_id != batch_id:
             pass
     worker.close()
-    assert [lag.batch_id for lag in feed.follow(SECONDS)] == list(range(50, MAX_BUFFERED + 50))
-
-
-def test_a_feed_keeps_fewer_lags_of_many_partitions():
-    """Of ten thousand partitions a hundred lags would take hundreds of megabytes."""
-    feed = LagFeed("run")
-    many = (PartitionLag(TopicPartition("t", 0), 0, 1, 1),) * (MAX_BUFFERED_PARTITIONS // 3)
-    for batch_id in range(5):
-        feed.put(QueryLag("id", "run", None, batch_id, 0, {"0": SourceLag(many)}))
-    feed.end()
-    assert [lag.batch_id for lag in feed.follow(None)] == [2, 3, 4]
-    huge = LagFeed("run", [QueryLag("id", "run", None, 7, 0, {"0": SourceLag(4 * many)})])
-    assert next(huge.follow(0)).batch_id == 7
+    assert [lag.batch_id for lag in feed.follow(SECONDS)] == list(range(50, MAX_ITEMS + 50))
 
 
 def test_nothing_is_taken_after_the_end():
