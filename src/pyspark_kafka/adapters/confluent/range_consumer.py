@@ -19,13 +19,18 @@ from .log_lines import TopicIds, topic_debug
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import pyarrow as pa
+
     from ...domain.reading.ranges import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from .cluster import Cluster
     from .consumer_handle import FetchQueue
 
 MAX_AHEAD: Final = 32
-"""How many fetches are started before their ranges are read."""
+"""How many fetches are started before their ranges are read, unless records are large."""
+
+AHEAD_BYTES: Final = 16 * 1024 * 1024
+"""The bytes that these fetches may have together: each has one record at least."""
 
 MAX_OFFSETS: Final = 1_000
 """How many offsets a range has at most that is fetched ahead: others take longer to read than to
@@ -72,6 +77,8 @@ class FetchesAhead:
         self._handle = handle
         self._topic_ids = topic_ids
         self._expected = RangeQueue()
+        self._most = 1
+        self._record_bytes = 0
         self._fetches: dict[TopicPartition, _FetchAhead] = {}
 
     @property
@@ -102,9 +109,19 @@ class FetchesAhead:
         self._stop(partition)
         return None
 
+    def see(self, records: pa.RecordBatch) -> None:
+        """Note the size of records that were read: the next ones may be as large."""
+        size = records.nbytes // max(1, records.num_rows)
+        self._record_bytes = max(size, self._record_bytes // 2)
+
     def start(self, read: TopicPartition) -> None:
-        """Start the fetches of the ranges that are read next, after one of a partition."""
-        for one in self._expected.first(MAX_AHEAD):
+        """Start the fetches of the ranges that are read next, after one of a partition.
+
+        Until sizes of records are known, there are few.
+        """
+        fetch_bytes = max(_LIMITS["fetch.message.max.bytes"], self._record_bytes)
+        self._most = min(MAX_AHEAD, 2 * self._most, max(1, AHEAD_BYTES // fetch_bytes))
+        for one in self._expected.first(self._most):
             partition, offset = one.partition, one.from_offset
             if partition != read and partition not in self._fetches:
                 recreations = self._topic_ids.recreations(partition.topic)
@@ -142,6 +159,10 @@ class RangeConsumer:
     def expect(self, ranges: Iterable[OffsetRange]) -> None:
         """Fetch these ranges ahead as soon as the first of them is read; forget those before."""
         self._ahead.expect(ranges)
+
+    def see(self, records: pa.RecordBatch) -> None:
+        """Note records that were read, by whose size is decided how much is fetched ahead."""
+        self._ahead.see(records)
 
     def serves(self, reader: object) -> bool:
         """Return whether this reader started the current fetch."""

@@ -357,6 +357,8 @@ class RangeFetcher(FetchedPartition):
 
     def _fetched(self, position: int) -> Fetched:
         batches = (self._gatherer.finish(),) if self._gatherer.has_rows else ()
+        for records in batches:
+            self._consumer.see(records)
         next_offset = self._gatherer.next_offset
         self._has_read = self._has_read or next_offset > position
         return Fetched(batches, next_offset)

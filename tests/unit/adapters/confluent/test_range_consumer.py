@@ -2,13 +2,19 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.consumer_handle import FORCED, TUNED, response_limit
 from pyspark_kafka.adapters.confluent.librdkafka import CONSUMER
 from pyspark_kafka.adapters.confluent.log_lines import TopicIds
-from pyspark_kafka.adapters.confluent.range_consumer import MAX_AHEAD, FetchesAhead, settings_ahead
+from pyspark_kafka.adapters.confluent.range_consumer import (
+    AHEAD_BYTES,
+    MAX_AHEAD,
+    FetchesAhead,
+    settings_ahead,
+)
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
 from pyspark_kafka.domain.reading.ranges import OffsetRange
@@ -53,6 +59,7 @@ def topic_ids():
 def ahead(handle, topic_ids):
     """Return the fetches of three ranges, after the one of another partition."""
     made = FetchesAhead(handle, topic_ids)
+    made.start(tp(9))
     made.expect([OffsetRange(tp(number), 7, 9) for number in range(3)])
     made.start(tp(9))
     return made
@@ -86,10 +93,26 @@ def test_the_partition_that_is_read_is_not_fetched_ahead(ahead, handle):
     assert handle.running == ["t1 from 0"]
 
 
-def test_few_fetches_run_ahead(ahead, handle):
-    ahead.expect([OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)])
-    ahead.start(tp(10 * MAX_AHEAD))
-    assert len(handle.running) == MAX_AHEAD
+def test_few_fetches_run_ahead_until_records_are_known_to_be_small(ahead, handle):
+    ranges = [OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)]
+    running = []
+    for _ in range(5):
+        ahead.expect(ranges)
+        ahead.start(tp(10 * MAX_AHEAD))
+        running.append(len(handle.running))
+    assert running == [8, 16, MAX_AHEAD, MAX_AHEAD, MAX_AHEAD]
+
+
+def test_large_records_let_fewer_fetches_run_ahead(ahead, handle):
+    """Each fetch holds one record at least."""
+    ranges = [OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)]
+    running = []
+    for size in (AHEAD_BYTES // 3, 1, 1, 2 * AHEAD_BYTES):
+        ahead.see(pa.RecordBatch.from_pydict({"value": [bytes(size)]}))
+        ahead.expect(ranges)
+        ahead.start(tp(10 * MAX_AHEAD))
+        running.append(len(handle.running))
+    assert running == [2, 4, 8, 1]
 
 
 @pytest.mark.parametrize(
