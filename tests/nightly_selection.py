@@ -16,6 +16,7 @@ NIGHTLY: Final[Mapping[str, str]] = {
         "installs environments of its own; the wheel is built and checked with each change"
     ),
     r"spark/test_(pipelines|notebooks|pages)\.py": "runs what pages show, with a Spark each",
+    r"memory/": "starts processes that read hundreds of megabytes",
     r"spark/test_demo\.py::test_continuous_demo": "the demo of micro-batches runs with each change",
     r"spark/test_spark_connect\.py::test_(a_session_sets|a_continuous_query|a_stream_writes)": (
         "another test writes and reads in a session of Connect"
