@@ -117,6 +117,8 @@ class Plan:
             self._check_initial(view, found)
         if begin is None:
             begin = dict(stored or found or {})
+            # Another driver's initial offsets may come to be stored during the call.
+            is_certain = is_certain and (found is not None or stored == self._stored())
         self._check_end(begin, parsed(content), view, is_all=is_all, is_exact=is_certain)
         self._own_end = content or None
 
