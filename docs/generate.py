@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from capability_map import capability_map
 from command_page import cli_page
 from error_page import errors_page
+from retry_page import retries_page
 
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
@@ -367,6 +368,7 @@ def _run() -> Run:
 
 PAGES: Final = {
     "docs/troubleshoot/errors.md": errors_page,
+    "docs/troubleshoot/retries.md": retries_page,
     "docs/reference/benchmarks.md": benchmarks_page,
     "docs/reference/options.md": options_page,
     "docs/reference/cli.md": cli_page,

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..adapters.named_functions import entry_points_named
-from ..domain.errors import Fault, OptionsError, PysparkKafkaError
+from ..domain.errors import Fault, OptionsError, PysparkKafkaError, Recovery
 from ..domain.options.option import did_you_mean
 from ..ports.client import Client
 
@@ -63,6 +63,7 @@ class PluginError(PysparkKafkaError, ImportError):
 
     condition = "KAFKA_PLUGIN"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
 
     def __init__(self, entry_point: str, reason: str) -> None:
         super().__init__(

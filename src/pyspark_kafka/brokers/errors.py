@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..domain.errors import Fault, PysparkKafkaError
+from ..domain.errors import Fault, PysparkKafkaError, Recovery
 
 _SHOWN_LINES = 20
 
@@ -14,6 +14,7 @@ class JavaError(PysparkKafkaError, OSError):
 
     condition = "JAVA_NOT_USABLE"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
 
     def __init__(self, found: str, required: int) -> None:
         super().__init__(
@@ -27,6 +28,7 @@ class JarsError(PysparkKafkaError):
 
     condition = "JARS_NOT_RESOLVED"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(
@@ -40,6 +42,7 @@ class BrokerStartError(PysparkKafkaError):
 
     condition = "KAFKA_BROKER_NOT_STARTED"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, what: str, log: Path) -> None:
         super().__init__(f"{what}. The end of its log, {log}:\n{last_lines(log)}")

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from ..domain.errors import Fault, PysparkKafkaError, requires_extra
+from ..domain.errors import Fault, PysparkKafkaError, Recovery, requires_extra
 from ..domain.text import find_error
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class SparkQueryError(PysparkKafkaError):
 
     condition = "SPARK_QUERY_FAILED"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     @classmethod
     def from_spark(cls, text: str) -> Self:

@@ -43,11 +43,26 @@ class Fault(enum.Enum):
     ENVIRONMENT = "the machine's administrator"
 
 
+class Recovery(enum.Enum):
+    """Whether a new attempt helps."""
+
+    RETRIABLE = "a new attempt may succeed"
+    PERMANENT = "a new attempt fails again, until somebody removes the cause"
+    FATAL = "another run has taken over, so this one has to stop and change nothing"
+
+
 class PysparkKafkaError(Exception):
-    """The base of every error: a condition, a message made of facts, and a next step."""
+    """The base of every error: a condition, a message made of facts, and a next step.
+
+    Each class states its ``recovery``; those of other packages are retriable by default.
+    """
 
     condition: ClassVar[str]
     fault: Fault
+    recovery: ClassVar[Recovery] = Recovery.RETRIABLE
+    tolerated_by: ClassVar[tuple[str, ...]] = ()
+    """The settings with which a query counts or reports such records instead."""
+
     sql_state: ClassVar[str | None] = None
 
     def __init__(self, message: str, sub_condition: str = "") -> None:
@@ -55,6 +70,11 @@ class PysparkKafkaError(Exception):
         condition = f"{self.condition}.{sub_condition}" if sub_condition else self.condition
         super().__init__(f"[{condition}] {message}")
         self.message = message
+
+    @property
+    def is_retriable(self) -> bool:
+        """Whether a new attempt may succeed."""
+        return self.recovery is Recovery.RETRIABLE
 
     def __reduce__(self) -> tuple[type[PysparkKafkaError], tuple[object, ...], dict[str, object]]:
         # Subclasses take facts, not a message: rebuild without their constructor, so that an
@@ -99,6 +119,7 @@ class OptionsError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_INVALID_OPTIONS"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(map(without_secrets, problems))
@@ -119,6 +140,7 @@ class DisallowedOptionError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_DISALLOWED_OPTION"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, options: Mapping[str, str], prefix: str = "kafka.") -> None:
         self.options = dict(options)
@@ -139,6 +161,7 @@ class OptionPolicyError(FactsError, ValueError):
 
     condition = "KAFKA_INVALID_OPTION_POLICY"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
 
     # Spark's setting has this sentence (StaticSQLConf, SPARK-59328).
     NAMES: ClassVar[str] = "Kafka option names must be listed without the 'kafka.' prefix."
@@ -156,6 +179,7 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
 
     condition = "KAFKA_MISSING_DEPENDENCY"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
 
     def __init__(self, what: str, extra: str = "", *, package: str = "") -> None:
         wanted = f"'pyspark-kafka[{extra}]'" if extra else package
@@ -167,6 +191,7 @@ class KernelLibraryError(FactsError, ImportError):
 
     condition = "KAFKA_KERNEL_LIBRARY"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
     text = "The library of kernels cannot be used: {problem}. {remedy}"
     problem: str
     remedy: str
@@ -191,6 +216,7 @@ class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
 
     condition = "KAFKA_BROKER_UNREACHABLE"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
 
     def __init__(
         self,
@@ -222,6 +248,7 @@ class UnknownTopicError(PysparkKafkaError, LookupError):
 
     condition = "KAFKA_UNKNOWN_TOPIC"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, topics: Sequence[str], option: str, bootstrap_servers: str) -> None:
         self.topics = tuple(topics)
@@ -244,6 +271,7 @@ class KafkaRequestError(PysparkKafkaError):
 
     condition = "KAFKA_REQUEST_FAILED"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, request: str, reason: str, *, outcome: str = "refused") -> None:
         next_step = "See the brokers' logs."
@@ -262,6 +290,7 @@ class InvalidResponseError(KafkaRequestError):
     """
 
     condition = "KAFKA_INVALID_RESPONSE"
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, request: str, problem: str) -> None:
         PysparkKafkaError.__init__(
@@ -279,6 +308,7 @@ class LeaderUnavailableError(KafkaRequestError):
     """
 
     condition = "KAFKA_LEADER_UNAVAILABLE"
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, request: str, reason: str) -> None:
         PysparkKafkaError.__init__(
@@ -298,6 +328,7 @@ class MetadataLogError(FactsError):
 
     condition = "KAFKA_METADATA_LOG"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
     text = "{problem} ({path})"
     path: str
     problem: str
@@ -308,6 +339,7 @@ class DriverLostError(FactsError, ConnectionError):
 
     condition = "KAFKA_DRIVER_LOST"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
     text = (
         "A task of a continuous query has lost its driver and ends: {reason}. The driver runs "
         "the task again if it lives; otherwise start the query again."
@@ -320,6 +352,7 @@ class UnsupportedFeatureError(FactsError, NotImplementedError):
 
     condition = "KAFKA_UNSUPPORTED_FEATURE"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
     text = "{adapter} cannot {feature}."
     adapter: str
     feature: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql.datasource import DataSource
 
-from ...domain.errors import Fault, PysparkKafkaError
+from ...domain.errors import Fault, PysparkKafkaError, Recovery
 from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SaveModeError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_SAVE_MODE"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, mode: str) -> None:
         # The words of Spark's KafkaSourceProvider.createRelation.
@@ -57,6 +58,7 @@ class CatalogTableError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_CATALOG_TABLE"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self) -> None:
         super().__init__(

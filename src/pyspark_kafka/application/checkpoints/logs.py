@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import CheckpointedBatch, read_batch, read_batch_end
-from ...domain.errors import Fault, MetadataLogError
+from ...domain.errors import Fault, MetadataLogError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ...ports.checkpoints import MetadataLog
 
 T = TypeVar("T")
+
+log = logging.getLogger("pyspark_kafka")
 
 _ATTEMPTS: Final = 3
 
@@ -41,11 +44,21 @@ def newest_entry(log: MetadataLog, parse: Callable[[bytes], T]) -> tuple[int, T]
         return latest[0], parse(latest[1])
 
 
+def purge(threshold: int, *logs: MetadataLog) -> None:
+    """Delete entries that nobody needs; if that fails, the next call deletes them."""
+    try:
+        for each in logs:
+            each.purge(threshold)
+    except MetadataLogError as error:
+        log.warning("Old entries were not deleted, which is tried again later: %s", error)
+
+
 class ConcurrentUpdateError(MetadataLogError):
     """Another query writes to the same log."""
 
     condition = "CONCURRENT_STREAM_LOG_UPDATE"
     fault = Fault.USER
+    recovery = Recovery.FATAL
 
     def __init__(self, log: MetadataLog, number: int) -> None:
         # The words of CONCURRENT_STREAM_LOG_UPDATE in Spark's error-conditions.json.
@@ -137,8 +150,7 @@ class CheckpointLogs:
     def purge(self, threshold: int) -> None:
         """Delete the batches below a positive ``threshold``."""
         if threshold > 0:
-            self.offsets.purge(threshold)
-            self.commits.purge(threshold)
+            purge(threshold, self.offsets, self.commits)
 
     def state(self) -> CheckpointState:
         """Return the current state of a query that may be running.

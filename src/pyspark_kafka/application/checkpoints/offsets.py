@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint, rewrite_to_undo, sign_of_life
-from ...domain.errors import FactsError, Fault, MetadataLogError
+from ...domain.errors import FactsError, Fault, MetadataLogError, Recovery
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading.errors import partition_set
 from ...domain.reading.offset_limits import Specific
-from .logs import parsing, require_related
+from .logs import parsing, purge, require_related
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ class UnusableOffsetsError(FactsError, ValueError):
 
     condition = "KAFKA_UNUSABLE_OFFSETS"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
     text = "The query cannot resume there: {reason}. {next_step}."
     reason: str
     next_step: str
@@ -44,6 +45,7 @@ class QueryIsRunningError(FactsError):
 
     condition = "KAFKA_QUERY_IS_RUNNING"
     fault = Fault.USER
+    recovery = Recovery.RETRIABLE
     text = "The query of this checkpoint may be running: {sign}. {next_step} ({path})"
     path: str
     sign: str
@@ -189,7 +191,7 @@ class OffsetCheckpoint:
                 f"{self._backups}/{number}",
                 "Another command changes the same offsets. Wait until it has ended",
             )
-        self._backups.purge(number + 1 - MAX_BACKUPS)
+        purge(number + 1 - MAX_BACKUPS, self._backups)
 
     def _backup(self, number: int) -> Backup:
         try:

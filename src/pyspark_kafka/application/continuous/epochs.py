@@ -17,7 +17,7 @@ from ...domain.checkpoints.checkpoint_log import (
     write_batch_end,
 )
 from ...domain.continuous.epochs import Epoch
-from ...domain.errors import MetadataLogError, PysparkKafkaError
+from ...domain.errors import PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
 from ...ports.clock import epoch_ms
 from ..checkpoints.logs import CheckpointLogs, ConcurrentUpdateError, parsing
@@ -253,10 +253,8 @@ class EpochCommitter:
         while epoch is not None:
             try:
                 self.commit(coordinator, epoch)
-            except ConcurrentUpdateError:
-                raise
-            except MetadataLogError as error:
-                if is_final or self._has_failed_for_too_long(error):
+            except PysparkKafkaError as error:
+                if is_final or not error.is_retriable or self._has_failed_for_too_long(error):
                     raise
                 return
             self._failing_since = None
@@ -270,7 +268,7 @@ class EpochCommitter:
             epoch = self._log.add(epoch)
         coordinator.committed(epoch)
 
-    def _has_failed_for_too_long(self, error: MetadataLogError) -> bool:
+    def _has_failed_for_too_long(self, error: PysparkKafkaError) -> bool:
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now

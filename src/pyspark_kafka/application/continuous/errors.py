@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...domain.errors import Fault, PysparkKafkaError
+from ...domain.errors import Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
@@ -23,6 +23,7 @@ class FunctionError(PysparkKafkaError):
 
     condition = "KAFKA_FUNCTION_FAILED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, partition: TopicPartition, start: int, end: int, reason: str) -> None:
         self.partition = partition
@@ -40,6 +41,7 @@ class NotEnoughSlotsError(PysparkKafkaError):
 
     condition = "KAFKA_NOT_ENOUGH_SLOTS"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, tasks: int, slots: int, waited: str = "") -> None:
         super().__init__(
@@ -55,6 +57,7 @@ class TaskFailedError(PysparkKafkaError):
 
     condition = "KAFKA_TASK_FAILED"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.PERMANENT
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -68,6 +71,7 @@ class RestartsExhaustedError(PysparkKafkaError):
 
     condition = "KAFKA_TOO_MANY_RESTARTS"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, restarts: int, within_s: float, reason: str) -> None:
         super().__init__(
@@ -82,6 +86,7 @@ class UncertainEndError(PysparkKafkaError):
 
     condition = "KAFKA_UNCERTAIN_END"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, reason: str, next_step: str) -> None:
         super().__init__(

@@ -22,17 +22,15 @@ from ...domain.continuous.messages import (
 from ...domain.continuous.settings import RestartStrategy
 from ...domain.errors import (
     BrokerUnreachableError,
-    KafkaRequestError,
     MetadataLogError,
     PysparkKafkaError,
+    Recovery,
     UnknownTopicError,
 )
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
 from ...domain.reading.errors import DataLossError
-from ...domain.security.errors import TlsError
 from ...ports.clock import Deadline
-from ..checkpoints.logs import ConcurrentUpdateError
 from .epochs import CatchUps, EpochCommitter
 from .errors import (
     NotEnoughSlotsError,
@@ -254,10 +252,10 @@ class ContinuousExecution:
         try:
             while not self._run_job():
                 pass
-        except ConcurrentUpdateError:
-            raise
-        except PysparkKafkaError:
-            if self._exclusion is not None and (self._job is not None or self._has_strays):
+        except PysparkKafkaError as error:
+            is_replaced = error.recovery is Recovery.FATAL
+            may_write = self._job is not None or self._has_strays
+            if self._exclusion is not None and may_write and not is_replaced:
                 self._end_after_failure()
             raise
 
@@ -353,9 +351,9 @@ class ContinuousExecution:
         planned, last = self._coordinator.planned, self._coordinator.last
         try:
             self._log.require_newest((planned or last).number)
-        except ConcurrentUpdateError:
-            raise
         except MetadataLogError as error:
+            if not error.is_retriable:
+                raise
             log.warning("It is not known whether another query uses the checkpoint: %s", error)
 
     def _start_job(self) -> ContinuousJob:
@@ -365,8 +363,8 @@ class ContinuousExecution:
             self._require_newest()
         try:
             self._find_partitions()
-        except (BrokerUnreachableError, KafkaRequestError, TlsError) as error:
-            if not self._generation:
+        except PysparkKafkaError as error:
+            if not self._generation or not error.is_retriable:
                 raise
             raise JobFailedError(str(error)) from error
         self._generation += 1

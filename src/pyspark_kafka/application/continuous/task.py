@@ -19,43 +19,13 @@ from ...domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
-from ...domain.errors import (
-    DriverLostError,
-    MissingDependencyError,
-    OptionsError,
-    PysparkKafkaError,
-    UnknownTopicError,
-    UnsupportedFeatureError,
-)
+from ...domain.errors import DriverLostError, PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
 from ...domain.reading.errors import (
-    CorruptBatchError,
-    DataLossError,
     LogTruncatedError,
-    MalformedTimestampError,
     OffsetOutOfRangeError,
-    OversizedRecordError,
     TopicRecreatedError,
-)
-from ...domain.security.errors import AuthenticationError, AuthorizationError
-from ...domain.values.errors import (
-    DeadLetterLoopError,
-    DecodedTooLargeError,
-    IncompatibleSchemaError,
-    MalformedValueError,
-    NewSchemaError,
-    RegistryRefusedError,
-    UnencodableValueError,
-    UnknownSchemaError,
-)
-from ...domain.writing.errors import (
-    InvalidRecordError,
-    InvalidTimestampError,
-    NullTopicError,
-    QueryReplacedError,
-    RecordTooLargeError,
-    SinkSchemaError,
 )
 from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords
@@ -87,35 +57,6 @@ ASSIGNED_AT_ONCE: Final = 16
 
 DRAIN_S: Final = 30.0
 """How long a task that stops waits for acknowledgements."""
-
-_PERMANENT: Final = (
-    FunctionError,
-    DataLossError,
-    OptionsError,
-    MissingDependencyError,
-    UnsupportedFeatureError,
-    UnknownTopicError,
-    CorruptBatchError,
-    MalformedTimestampError,
-    OversizedRecordError,
-    SinkSchemaError,
-    NullTopicError,
-    InvalidRecordError,
-    RecordTooLargeError,
-    InvalidTimestampError,
-    QueryReplacedError,
-    AuthenticationError,
-    AuthorizationError,
-    MalformedValueError,
-    NewSchemaError,
-    DeadLetterLoopError,
-    DecodedTooLargeError,
-    UnencodableValueError,
-    IncompatibleSchemaError,
-    UnknownSchemaError,
-    RegistryRefusedError,
-)
-"""Errors that a new attempt would meet again."""
 
 
 @final
@@ -196,9 +137,10 @@ class ContinuousTask:
             raise
         except PysparkKafkaError as error:
             self._report()
-            is_permanent = isinstance(error, _PERMANENT)
             self._channel.send(
-                TaskFailed(self._task, error.condition, str(error), is_permanent=is_permanent)
+                TaskFailed(
+                    self._task, error.condition, str(error), is_permanent=not error.is_retriable
+                )
             )
             raise
 
@@ -347,7 +289,9 @@ class ContinuousTask:
         try:
             returned = self._function(records)
             return self._output.batches(returned)
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit, and panics of extensions in Rust
             reason = f"{type(error).__name__}: {error}".rstrip(".")
             raise FunctionError(polled.partition, start, polled.next_offset, reason) from error
 

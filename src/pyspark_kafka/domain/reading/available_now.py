@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..errors import Fault, PysparkKafkaError
+from ..errors import Fault, PysparkKafkaError, Recovery
 from .errors import partition_set
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class AvailableNowError(PysparkKafkaError):
     """Partitions changed during a query with ``Trigger.AvailableNow``."""
 
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
 
 
 class PartitionsNotPrefetchedError(AvailableNowError):

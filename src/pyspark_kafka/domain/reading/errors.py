@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import FactsError, Fault, PysparkKafkaError
+from ..errors import FactsError, Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +36,7 @@ class OffsetsMismatchError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(
         self, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
@@ -73,6 +74,7 @@ class TimestampsMismatchError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(
         self, position: str, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
@@ -91,6 +93,7 @@ class TopicOffsetsMismatchError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, topics: Iterable[str], assigned: Iterable[TopicPartition]) -> None:
         names = ", ".join(sorted(topics))
@@ -105,6 +108,7 @@ class NoOffsetForTimestampError(FactsError, LookupError):
 
     condition = "KAFKA_NO_OFFSET_FOR_TIMESTAMP"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
     # KafkaOffsetReaderAdmin has the first sentence.
     text = (
         "No offset matched from request of topic-partition {partition} and timestamp "
@@ -120,6 +124,7 @@ class NoCommittedOffsetError(PysparkKafkaError, LookupError):
 
     condition = "KAFKA_NO_COMMITTED_OFFSET"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         super().__init__(
@@ -135,6 +140,7 @@ class ResolvedOffsetsError(FactsError, ValueError):
 
     condition = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
     # The words of the condition in Spark's kafka-error-conditions.json.
     text = (
         "The resolved start offset {start} is greater than the resolved end offset {end} "
@@ -165,6 +171,8 @@ class OffsetOutOfRangeError(FactsError):
 
     condition = "KAFKA_OFFSET_OUT_OF_RANGE"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("failOnDataLoss=false",)
     text = (
         "Offset {offset} of {partition} is out of range: "
         "the broker holds [{earliest}, {latest}). Start at an offset that it holds."
@@ -183,6 +191,8 @@ class LogTruncatedError(FactsError):
 
     condition = "KAFKA_LOG_TRUNCATED"
     fault = Fault.CLUSTER
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("failOnDataLoss=false",)
     text = (
         "{partition} was truncated to offset {diverges_at} after it was read up to offset "
         "{offset}. Ask the cluster's operator why its leader lacked records: it may have been "
@@ -198,6 +208,8 @@ class TopicRecreatedError(FactsError):
 
     condition = "KAFKA_TOPIC_RECREATED"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("failOnDataLoss=false",)
     text = (
         "The topic of {partition} was deleted and created again while the query read it: "
         "offset {offset} was next, the new log begins at {earliest}. Start the query with a "
@@ -213,6 +225,8 @@ class MissingOffsetsError(FactsError):
 
     condition = "KAFKA_MISSING_OFFSETS"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("failOnDataLoss=false",)
     text = (
         "Offsets [{start}, {end}) of {partition} were deleted before they could be read. "
         "Raise the topic's retention ('retention.ms', 'retention.bytes'), or read sooner."
@@ -227,6 +241,7 @@ class FetchTimeoutError(FactsError, TimeoutError):
 
     condition = "KAFKA_FETCH_TIMEOUT"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
     # Spark's InternalKafkaConsumer has the first sentence.
     text = (
         "Cannot fetch record for offset {offset} in {milliseconds} milliseconds. "
@@ -243,6 +258,7 @@ class CorruptBatchError(FactsError):
 
     condition = "KAFKA_CORRUPT_BATCH"
     fault = Fault.CLUSTER
+    recovery = Recovery.PERMANENT
     text = (
         "The record batch at offset {offset} of {partition} is corrupt: {reason}. "
         "Ask the cluster's operator to check the replica's log with kafka-dump-log.sh. To skip "
@@ -258,6 +274,7 @@ class MalformedTimestampError(FactsError, OverflowError):
 
     condition = "KAFKA_MALFORMED_RECORD_TIMESTAMP"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     sql_state = "22008"
     # The words of KAFKA_MALFORMED_RECORD_TIMESTAMP in Spark's kafka-error-conditions.json.
     text = (
@@ -282,6 +299,8 @@ class OversizedRecordError(FactsError):
 
     condition = "KAFKA_OVERSIZED_RECORD"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("skipOversizedRecords=true",)
     text = (
         "The record at offset {offset} of {partition} has {size} {unit}, and the option "
         "'{option}' allows {limit}. If you trust its producer, raise '{option}'. To skip such "
@@ -300,6 +319,8 @@ class DataLossError(PysparkKafkaError):
 
     condition = "KAFKA_DATA_LOSS"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("failOnDataLoss=false",)
     sql_state = "22000"
 
     def __init__(self, sub_condition: str, reason: str) -> None:

@@ -6,7 +6,7 @@ import enum
 import re
 from typing import TYPE_CHECKING, Final
 
-from ..errors import MAX_NAMED, Fault, PysparkKafkaError
+from ..errors import MAX_NAMED, Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,6 +102,7 @@ class AuthenticationError(PysparkKafkaError, PermissionError):
 
     condition = "KAFKA_AUTHENTICATION_FAILED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, bootstrap_servers: str, mechanism: str, user: str, reason: str) -> None:
         self.mechanism = mechanism
@@ -123,6 +124,7 @@ class TokenUnavailableError(PysparkKafkaError, ConnectionError):
 
     condition = "KAFKA_TOKEN_UNAVAILABLE"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, issuer: str, reason: str) -> None:
         super().__init__(
@@ -136,6 +138,7 @@ class TlsError(PysparkKafkaError, ConnectionError):
 
     condition = "KAFKA_TLS_FAILED"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, bootstrap_servers: str, failure: TlsFailure, reason: str) -> None:
         self.failure = failure
@@ -156,6 +159,7 @@ class AuthorizationError(PysparkKafkaError, PermissionError):
 
     condition = "KAFKA_AUTHORIZATION_FAILED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(
         self,

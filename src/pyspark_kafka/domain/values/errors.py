@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
-from ..errors import Fault, PysparkKafkaError
+from ..errors import Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,6 +115,7 @@ class RegistryUnavailableError(PysparkKafkaError, ConnectionError):
 
     condition = "KAFKA_SCHEMA_REGISTRY_UNAVAILABLE"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
@@ -129,6 +130,7 @@ class RegistryRefusedError(PysparkKafkaError, PermissionError):
 
     condition = "KAFKA_SCHEMA_REGISTRY_REFUSED"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, url: str, operation: str, reason: str) -> None:
         super().__init__(
@@ -143,6 +145,7 @@ class UnknownSchemaError(PysparkKafkaError, LookupError):
 
     condition = "KAFKA_UNKNOWN_SCHEMA"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(
@@ -157,6 +160,7 @@ class IncompatibleSchemaError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_INCOMPATIBLE_SCHEMA"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(
@@ -170,6 +174,8 @@ class MalformedValueError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_MALFORMED_VALUE"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("mode=PERMISSIVE", "mode=DROPMALFORMED")
 
     def __init__(
         self, column: str, partition: TopicPartition, offset: int, description: str
@@ -187,6 +193,8 @@ class NewSchemaError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_NEW_SCHEMA"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
+    tolerated_by = ("onNewSchema=ignore",)
 
     def __init__(
         self,
@@ -212,6 +220,7 @@ class DeadLetterLoopError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_DEAD_LETTER_LOOP"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, topic: str) -> None:
         super().__init__(
@@ -226,6 +235,7 @@ class DecodedTooLargeError(PysparkKafkaError, OverflowError):
 
     condition = "KAFKA_DECODED_VALUES_TOO_LARGE"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
 
     def __init__(self, rows: int) -> None:
         super().__init__(
@@ -239,6 +249,7 @@ class UnencodableValueError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_UNENCODABLE_VALUE"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, column: str, row: int, field: str, reason: str) -> None:
         self.column, self.row, self.field, self.reason = column, row, field, reason

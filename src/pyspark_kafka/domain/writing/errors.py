@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ..errors import MAX_NAMED, FactsError, Fault, PysparkKafkaError
+from ..errors import MAX_NAMED, FactsError, Fault, PysparkKafkaError, Recovery
 
 
 class SinkSchemaError(PysparkKafkaError, ValueError):
@@ -27,6 +27,7 @@ class SinkSchemaError(PysparkKafkaError, ValueError):
 
     condition = "KAFKA_SINK_SCHEMA"
     fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -38,6 +39,7 @@ class NullTopicError(FactsError, ValueError):
 
     condition = "KAFKA_NULL_TOPIC_IN_DATA"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     # The words of the condition in Spark's kafka-error-conditions.json.
     text = (
         "The Kafka message data sent to the producer contains a null topic. "
@@ -50,6 +52,7 @@ class InvalidRecordError(FactsError, ValueError):
 
     condition = "KAFKA_INVALID_RECORD"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     text = "A record cannot be written: {reason}. {next_step}"
     reason: str
     next_step: str
@@ -63,6 +66,7 @@ class RecordDeliveryError(PysparkKafkaError):
 
     condition = "KAFKA_DELIVERY_FAILED"
     fault = Fault.CLUSTER
+    recovery = Recovery.RETRIABLE
     next_step: ClassVar[str] = (
         "Check that the partition has a leader and enough replicas in sync. If its broker is slow, "
         "raise 'kafka.delivery.timeout.ms'. Earlier records may be in Kafka already: unless the "
@@ -85,6 +89,7 @@ class RecordTooLargeError(RecordDeliveryError):
 
     condition = "KAFKA_RECORD_TOO_LARGE"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     next_step = (
         "Make it smaller, or raise the limit that it exceeds: 'kafka.max.request.size' or the "
         "topic's 'max.message.bytes'."
@@ -96,6 +101,7 @@ class InvalidTimestampError(RecordDeliveryError):
 
     condition = "KAFKA_INVALID_TIMESTAMP"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     next_step = (
         "Correct the column 'timestamp', which must not be too far from the broker's clock; "
         "without such a column, correct the clock of the machine that ran the task, or of the "
@@ -110,6 +116,7 @@ class UnknownPartitionError(RecordDeliveryError):
 
     condition = "KAFKA_UNKNOWN_PARTITION"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     next_step = (
         "Correct the column 'partition' or the partitioner, drop the column so that keys choose "
         "the partitions, or add partitions to the topic."
@@ -121,6 +128,7 @@ class RejectedRecordError(RecordDeliveryError):
 
     condition = "KAFKA_RECORD_REJECTED"
     fault = Fault.DATA
+    recovery = Recovery.PERMANENT
     next_step = (
         "A topic with 'cleanup.policy=compact' accepts only records with a key. For other reasons, "
         "see the topic's settings and the broker's logs."
@@ -132,6 +140,7 @@ class ProducerFencedError(FactsError):
 
     condition = "KAFKA_PRODUCER_FENCED"
     fault = Fault.USER
+    recovery = Recovery.RETRIABLE
     text = (
         "Another producer took over the transactional id '{transactional_id}', or its "
         "transaction lasted longer than 'kafka.transaction.timeout.ms'. If no other attempt of "
@@ -146,6 +155,7 @@ class QueryReplacedError(FactsError):
 
     condition = "KAFKA_QUERY_REPLACED"
     fault = Fault.USER
+    recovery = Recovery.FATAL
     text = (
         "This run of the continuous query may no longer write: {reason}. Nothing was committed. If "
         "the checkpoint is an older backup, restore the newest one. If no other query uses the "
@@ -162,6 +172,7 @@ class TransactionLostError(PysparkKafkaError):
 
     condition = "KAFKA_TRANSACTION_LOST"
     fault = Fault.ENVIRONMENT
+    recovery = Recovery.RETRIABLE
 
     def __init__(
         self,

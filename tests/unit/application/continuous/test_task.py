@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, final
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -418,6 +418,27 @@ def test_an_error_of_the_function_names_the_partition_and_the_offsets():
     assert ".." not in str(raised.value)
     assert isinstance(driver.messages[-1], TaskFailed)
     assert driver.messages[-1].is_permanent
+
+
+@final
+class PanicError(BaseException):
+    """As PyO3 raises it."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(2), PanicError("index out of bounds")])
+def test_a_function_that_raises_no_exception_has_failed_as_well(error):
+    driver, client = reading([polled(0, 2)])
+    with pytest.raises(FunctionError, match=type(error).__name__):
+        run(driver, client, Mock(side_effect=error))
+    assert isinstance(driver.messages[-1], TaskFailed)
+    assert driver.messages[-1].is_permanent
+
+
+def test_an_interrupt_is_no_failure_of_the_function():
+    driver, client = reading([polled(0, 2)])
+    with pytest.raises(KeyboardInterrupt):
+        run(driver, client, Mock(side_effect=KeyboardInterrupt))
+    assert not any(isinstance(message, TaskFailed) for message in driver.messages)
 
 
 def typed_records(kit: Kit, letters: DeadLetters | None = None, **options: str) -> TypedRecords:
