@@ -46,7 +46,7 @@ from ...domain.writing.transaction import (
     run_prefix,
 )
 from ...ports.clock import epoch_ms
-from ..checkpoints.logs import newest_entry
+from ..checkpoints.logs import newest_entry, purge
 from .group_take_over import take_over_group
 
 if TYPE_CHECKING:
@@ -569,7 +569,7 @@ class KafkaSink:
                 ends = self._ends(prepared)
         entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
-        self._log.purge(number + 2 - MAX_ENTRIES)
+        purge(number + 2 - MAX_ENTRIES, self._log)
         return entry, lost
 
     def _commit_open(self, number: int, prepared: SinkLogEntry, ends: Ends) -> Ends:

@@ -1,6 +1,7 @@
 """The logs of a continuous query, through crashes, rivals and hand-overs."""
 
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -177,6 +178,16 @@ def test_old_epochs_are_purged_every_twenty_epochs(checkpoint):
         run.add(Epoch(number, offsets(number)))
         oldest[number] = {log.batch_ids()[0] for log in (checkpoint.offsets, checkpoint.commits)}
     assert [oldest[number] for number in (99, 100, 119, 120, 121)] == [{0}, {1}, {1}, {21}, {21}]
+
+
+def test_old_epochs_that_cannot_be_deleted_fail_no_epoch(checkpoint, caplog):
+    vars(checkpoint.offsets)["purge"] = Mock(side_effect=MetadataLogError("log", "no connection"))
+    run = checkpoint.run("a")
+    run.recover()
+    for number in range(EPOCHS_TO_RETAIN + 1):
+        run.add(Epoch(number, offsets(number)))
+    assert caplog.text.count("no connection") == 1
+    assert checkpoint.commits.batch_ids()[0] == 0
 
 
 def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint):

@@ -481,6 +481,14 @@ def test_the_log_does_not_grow_without_end(stage):
     assert stage.driver().recover().committed_through == MAX_ENTRIES - 1
 
 
+def test_entries_that_cannot_be_deleted_fail_no_batch(stage, caplog):
+    """The batch is committed and logged by then."""
+    failing = passing(stage.log, purge=NO_CONNECTION)
+    stage.run_batch(0, stage.driver(log=failing))
+    assert stage.visible() == rows(0)
+    assert "no connection" in caplog.text
+
+
 def test_a_checkpoint_that_is_not_found_is_an_error(stage):
     """A log that is looked for at another place than the checkpoint is would remember nothing."""
     offsets = MemoryMetadataLog()
