@@ -17,7 +17,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from .application.continuous.query import ContinuousQuery
-from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
+from .bootstrap.continuous import (
+    DIRECTORY,
+    SOCKET,
+    ConstantFunction,
+    QueryPlan,
+    start_in_threads,
+    start_on_spark,
+)
 from .bootstrap.option_policy import operator_policy
 from .domain.checkpoints.storage_path import StoragePath
 from .domain.continuous.settings import (
@@ -32,7 +39,7 @@ from .domain.options.sink import parse_sink_options
 from .domain.options.source import parse_source_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -96,6 +103,7 @@ def start(  # noqa: PLR0913  # the options of a query
     policy = operator_policy(spark)
     options = _options(problems, policy, source, sink, checkpointLocation)
     chosen = _factory(problems, function, factory)
+    problems += _channel_problems(channel, has_session=spark is not None)
     if problems or options is None or chosen is None:
         raise OptionsError(problems)
     plan = QueryPlan(
@@ -152,6 +160,16 @@ def _factory(
         problems.append("one of 'function' and 'factory' must be given, and not both")
         return None
     return factory if function is None else ConstantFunction(function)
+
+
+def _channel_problems(channel: str | None, *, has_session: bool) -> Iterator[str]:
+    if channel not in (None, SOCKET, DIRECTORY):
+        yield f"channel must be '{SOCKET}' or '{DIRECTORY}', got {channel!r}"
+    elif channel is not None and not has_session:
+        yield (
+            f"channel {channel!r} needs a Spark session: without one, tasks are threads of this "
+            "process"
+        )
 
 
 def _limits(

@@ -50,6 +50,18 @@ def test_a_function_and_a_factory_exclude_each_other():
     assert problem == "one of 'function' and 'factory' must be given, and not both"
 
 
+def test_a_channel_is_one_of_two():
+    (problem,) = problems(function, channel="Directory")
+    assert problem == "channel must be 'socket' or 'directory', got 'Directory'"
+
+
+def test_threads_have_no_channel_to_choose():
+    (problem,) = problems(function, channel="directory")
+    assert problem == (
+        "channel 'directory' needs a Spark session: without one, tasks are threads of this process"
+    )
+
+
 def test_options_are_refused_in_the_words_of_a_stream():
     (problem,) = problems(function, source={**SOURCE, "endingOffsets": "latest"})
     assert problem == "ending offset not valid in streaming queries"
