@@ -165,6 +165,16 @@ class WritingContract(WorldContract):
             write(None, batch_of(value=[b"v", b"w"], partition=[0, 0], **columns))
         assert values_of(world, target, 0) == []
 
+    @pytest.mark.parametrize("name", ["", "..", "a b", "é", "x" * 250, "{}\0tail"])
+    def test_no_topic_can_have_some_names(
+        self, world: World, write: Write, target: str, name: str
+    ) -> None:
+        """Such a row is an error at once, and no row of its batch is sent."""
+        batch = batch_of(value=[b"v", b"w"], partition=[0, 0], topic=[target, name.format(target)])
+        with pytest.raises(InvalidRecordError, match="Correct the column 'topic'"):
+            write(None, batch)
+        assert values_of(world, target, 0) == []
+
     def test_the_topic_has_to_exist(self, world: World, write: Write) -> None:
         """The error names a topic that does not exist, at the latest when it is waited for."""
         unknown = world.fresh_name()

@@ -12,6 +12,7 @@ from ...ports.clock import epoch_ms
 from ...ports.writing import RecordWriter, Transactions
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import Int32Array
+from ..partitioning.row_partitioner import require_names
 from ..partitioning.topic_rows import (
     RowTopics,
     explicit_partitions,
@@ -46,6 +47,8 @@ class MemoryRecordWriter(RecordWriter):
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         columns = ProducerColumns.of(batch, epoch_ms())
         topics = RowTopics.of(batch, topic)
+        if topic is None:
+            require_names(topics.names)
         partitions = self._partitions(batch, columns, topics).tolist()
         timestamps = columns.arrays[0].tolist()
         records = batch.select([name for name in batch.schema.names if name in _COLUMNS])

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import numpy as np
 
-from ...domain.writing.errors import RecordTooLargeError
+from ...domain.text import excerpt
+from ...domain.topic_partition import NAME_RULE, is_topic_name
+from ...domain.writing.errors import InvalidRecordError, RecordTooLargeError
 from ...ports.clock import Deadline, epoch_ms
 from ..kafka_format.producer_columns import ProducerColumns
 from .topic_rows import RowTopics, explicit_partitions, partitions_by_key, require_partitions
@@ -85,6 +87,8 @@ class RowPartitioner:
         """
         columns = ProducerColumns.of(batch, epoch_ms())
         topics = RowTopics.of(batch, topic)
+        if topic is None:
+            require_names(topics.names)
         partitions = self._partitions(batch, columns, topics, ask)
         require_sizes(
             columns,
@@ -126,6 +130,17 @@ class RowPartitioner:
         if settings.ignores_keys:
             return np.where(is_chosen, partitions, sticky[topics.codes].astype(np.int32))
         return partitions_by_key(columns, topics, counts, chosen, sticky)
+
+
+def require_names(topics: Iterable[str]) -> None:
+    """Check the names of topics: librdkafka would end one at its first NUL.
+
+    :raises InvalidRecordError: if no topic can have a name.
+    """
+    for name in topics:
+        if not is_topic_name(name):
+            reason = f"no topic can have the name {excerpt(name)!r}: {NAME_RULE}"
+            raise InvalidRecordError(reason, "Correct the column 'topic'.")
 
 
 @final

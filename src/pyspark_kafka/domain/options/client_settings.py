@@ -233,6 +233,12 @@ def idempotence_conflicts(settings: ProducerSettings) -> list[str]:
 def client_settings(reading: Reading) -> dict[str, str]:
     """Return the ``kafka.*`` options without their prefix, and with what gets tokens."""
     reading.problems += spelling_problems(reading.given)
+    # A client in C would end the value there.
+    reading.problems += [
+        f"Option '{name}' has a NUL character (\\0). Remove it"
+        for name, text in sorted(reading.given.items())
+        if name.startswith(PREFIX) and "\0" in text
+    ]
     settings = kafka_settings(reading.given)
     provider = reading.read(TOKEN_PROVIDER)
     if provider is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
+from ..topic_partition import topic_name
 from . import value_table
 from .option import STREAM_ONLY, Option, required
 from .source_table import CLIENT, METADATA_STORAGE_OPTIONS, TOKEN_PROVIDER, text_option
@@ -64,7 +65,7 @@ SINK_TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
     Option(
         "topic",
-        required("topic must name a topic"),
+        topic_name("topic"),
         None,
         "a topic",
         "Writes all rows to this topic and ignores the column `topic`. Required if there is no "

@@ -404,6 +404,8 @@ def _not_one_strategy(chosen: int) -> str:
 def _subscription(option: Option[str | None], text: str) -> Subscription:
     tail = f"as specified value for option '{option.name}' is '{text}'"
     trimmed = text.strip()
+    if "\0" in text or "\\u0000" in text:
+        raise ValueError(f"no topic can have a NUL character in its name, {tail}")
     if option is table.ASSIGN:
         if not trimmed.startswith("{"):
             raise ValueError(f"No topicpartitions to assign {tail}")

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
+from ..topic_partition import topic_name
 from ..values.value_options import (
     BYTES,
     LATEST,
@@ -217,7 +218,7 @@ INCLUDE_ERRORS: Final = Option(
 )
 DEAD_LETTER_TOPIC: Final[Option[str | None]] = Option(
     "deadLetterTopic",
-    required("deadLetterTopic must name a topic"),
+    topic_name("deadLetterTopic"),
     None,
     "a topic",
     "Writes records that cannot be decoded to this topic, unchanged and with headers that say what "

@@ -250,6 +250,14 @@ def test_bootstrap_servers_have_no_user():
     assert "SECRET" not in problem
 
 
+def test_a_setting_has_no_nul():
+    """A client in C would take the text before it."""
+    raw = {**SERVERS, "topic": "t", "kafka.client.id": "a\0b"}
+    assert sink_problems(raw, QueryKind.BATCH) == (
+        "Option 'kafka.client.id' has a NUL character (\\0). Remove it",
+    )
+
+
 WRONG: Final = {
     "kafka.key.serializer": "Kafka option 'key.serializer' is not supported as",
     "kafka.transactional.id": "Kafka option 'transactional.id' is not supported:",

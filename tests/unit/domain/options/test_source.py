@@ -888,3 +888,13 @@ def test_ends_that_are_overruled_are_not_compared():
     options = parse_source_options(raw, QueryKind.BATCH)
     assert options.starting_offsets == GlobalTimestamp(5, OnNoMatch.ERROR)
     assert options.ending_offsets == GlobalTimestamp(1, OnNoMatch.LATEST)
+
+
+@pytest.mark.parametrize(
+    "named", [{"subscribe": "t\0x"}, {"assign": '{"t\\u0000x":[0]}'}, {"subscribePattern": "t\0.*"}]
+)
+def test_no_topic_has_a_nul_in_its_name(named):
+    """A client in C would read the topic whose name is the text before it."""
+    raw = {"kafka.bootstrap.servers": "b:9092", **named}
+    (problem,) = problems(raw, QueryKind.BATCH)
+    assert problem.startswith("no topic can have a NUL character in its name, as specified value")

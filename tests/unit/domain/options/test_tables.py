@@ -205,7 +205,15 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
 
 SINK_CASES: Final[Mapping[str, Case]] = {
     "client": Case("kafka-python", {" confluent ": "confluent"}),
-    "topic": Case(None, {" t ": "t"}, dict.fromkeys(["", " "], "topic must name a topic")),
+    "topic": Case(
+        None,
+        {" t ": "t"},
+        {
+            **dict.fromkeys(["", " "], "topic must name a topic"),
+            "a b": "topic must name a topic, got 'a b': a name has 1 to 249 letters (A to Z), "
+            "digits, '.', '_' and '-'",
+        },
+    ),
     "deliveryGuarantee": Case(
         DeliveryGuarantee.AT_LEAST_ONCE,
         {
