@@ -51,6 +51,11 @@ class StreamSink(ABC):
     def renew(self) -> None:  # noqa: B027  # a hook
         """Go on with new producers if certificates or keys were replaced, once all is written."""
 
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether there may be further outputs; not while a new producer waits for the others."""
+        return True
+
     def close(self) -> None:  # noqa: B027  # a hook
         """Close what was created; a second call does nothing."""
 

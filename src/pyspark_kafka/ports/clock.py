@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 
 class Clock(ABC):
@@ -25,6 +27,40 @@ class Clock(ABC):
 def epoch_ms() -> int:
     """Return milliseconds since the epoch, by the machine's clock, which may be wrong or change."""
     return time.time_ns() // 1_000_000
+
+
+class _Waits(threading.local):
+    """What each thread calls while it waits."""
+
+    @staticmethod
+    def call() -> None:
+        """Do nothing."""
+
+
+_WAITS: Final = _Waits()
+
+
+@contextmanager
+def while_waiting(call: Callable[[], None]) -> Iterator[None]:
+    """Let long waits of a block call a function about once a second, in the block's thread.
+
+    The function must not raise: it would seem to be an error of what is waited for.
+    """
+    outer = _WAITS.call
+    _WAITS.call = call  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        _WAITS.call = outer  # type: ignore[method-assign]
+
+
+def still_waiting() -> None:
+    """Call what ``while_waiting`` was given; whoever waits for long does so once a second."""
+    _WAITS.call()
+
+
+WAIT_S: Final = 1.0
+"""How long a wait may last before ``still_waiting`` is called."""
 
 
 T = TypeVar("T")

@@ -133,12 +133,12 @@ class StreamClient(ABC):
         """Read further partitions, and return the offsets at which they are read.
 
         The offsets of partitions that were assigned already are changed: their records that were
-        polled and not written yet are forgotten, and ``acknowledged`` leaves out what was written.
-        Without transactions these are ``offsets``. With them, what was written of the partitions
-        is committed first, earlier writers are fenced, and then the group is read: a seal is an
-        error, and the offset is the committed one where that is greater. For partitions that were
-        assigned already it is the given one, which is committed: the group's may be of a deleted
-        topic of the same name.
+        polled and not written yet are forgotten, and ``acknowledged`` leaves out what was written,
+        which is acknowledged or committed first. New partitions do not wait for the outputs of
+        others. Without transactions these are ``offsets``. With them, earlier writers are fenced,
+        and then the group is read: a seal is an error, and the offset is the committed one where
+        that is greater. For partitions that were assigned already it is the given one, which is
+        committed: the group's may be of a deleted topic of the same name.
 
         :raises RecordDeliveryError: if a record that was written cannot be delivered.
         """

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
-from ...ports.clock import Deadline
+from ...ports.clock import Deadline, still_waiting
 from .delivery_errors import (
     WITHOUT_OFFSET,
     Undelivered,
@@ -211,6 +211,7 @@ class ProducerHandle:
 
     def _handle_events(self, wait_ms: int) -> None:
         """Handle all pending events, or wait for the next one."""
+        still_waiting()
         while self._handle.poll(wait_ms, take_reports=self._take_reports):
             wait_ms = 0
         self._errors.raise_refusal()
@@ -358,6 +359,7 @@ class LeaderCheck:
         ask(queue)
         event = None
         while not (event or deadline.has_passed):
+            still_waiting()
             event = library.rd_kafka_queue_poll(queue, _SIGNALS_MS)
         try:
             yield event

@@ -103,6 +103,7 @@ class ConfluentStreamClient(StreamClient):
             self._renew()
         while not self._is_closed:
             self._sink.send()
+            takes_records = takes_records and self._takes_outputs()
             found: Sequence[PolledRecords] = ()
             if takes_records:
                 found = self._consumer.poll()
@@ -139,6 +140,11 @@ class ConfluentStreamClient(StreamClient):
             closing.callback(self._wake.close)
             closing.callback(self._sink.close)
             closing.callback(self._consumer.close)
+
+    def _takes_outputs(self) -> bool:
+        if not self._sink.takes_outputs:
+            self._sink.renew()
+        return self._sink.takes_outputs
 
     def _renew(self) -> None:
         self._next_renewal = Deadline.after(RENEWAL_S)

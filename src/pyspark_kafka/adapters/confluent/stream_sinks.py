@@ -30,6 +30,9 @@ STREAM_TUNED: Final = {
     "socket.nagle.disable": "true",
 }
 
+_WAIT_S: Final = 0.1
+"""How long to wait for reports before they are looked at."""
+
 
 @final
 class AtLeastOnceSink(StreamSink):
@@ -48,11 +51,16 @@ class AtLeastOnceSink(StreamSink):
         self._numbers = itertools.count(1)
         self._outputs: dict[int, Output] = {}
         self._producer: ProducerHandle | None = None
+        self._is_renewing = False
+        """Whether another producer follows once all outputs are acknowledged."""
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         # The first record must not wait for connections.
-        self._connected()
-        self._flush()
+        producer = self._connected()
+        self.send()
+        while self._tracker.awaits(offsets):
+            producer.wait(_WAIT_S)
+            self.send()
         return super().assign(offsets)
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
@@ -75,19 +83,19 @@ class AtLeastOnceSink(StreamSink):
         return math.inf
 
     def renew(self) -> None:
-        if self._cluster.settings.is_outdated:
-            self._flush()
+        self._is_renewing = self._cluster.settings.is_outdated
+        if self._is_renewing and not self._outputs:
             self.close()
+            self._is_renewing = False
+
+    @property
+    def takes_outputs(self) -> bool:
+        return not self._is_renewing
 
     def close(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()
-
-    def _flush(self) -> None:
-        if self._outputs:
-            self._connected().flush()
-            self.send()
 
     def _partitioned(self, outputs: Sequence[pa.RecordBatch]) -> list[PartitionedRows]:
         """Return the rows of each output, after checking all of them.

@@ -18,7 +18,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
 from ...domain.cluster.response_times import ResponseTimes
-from ...ports.clock import Deadline
+from ...ports.clock import Deadline, still_waiting
 from .responses import (
     MAX_FRAME_BYTES,
     TlsExpectedError,
@@ -473,6 +473,7 @@ def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
 
     Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses.
     """
+    still_waiting()
     deadline = Deadline.after(
         min(timeout_s, MAX_WAIT_S, *(connection.seconds_left for connection, _ in awaited))
     )

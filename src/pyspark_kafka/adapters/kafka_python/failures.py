@@ -27,6 +27,7 @@ from ...domain.security.errors import (
 from ...domain.security.rights import ResourceType
 from ...domain.security.scram import ScramError
 from ...domain.writing.batch import Failure, ProduceError
+from ...ports.clock import still_waiting
 from ..call_deadline import within
 from .responses import TlsExpectedError
 from .sockets import HANGUPS
@@ -205,6 +206,7 @@ class ErrorMapper:
                     # An attempt that the deadline cuts short says less than the one before.
                     if reason is None or not isinstance(error, _TIMED_OUT):
                         reason = error
+                still_waiting()
                 if deadline.remaining < pause_s:
                     raise reason
                 time.sleep(pause_s)

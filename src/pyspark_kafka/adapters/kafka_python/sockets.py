@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from kafka import errors as kafka_errors
 
 from ...domain.errors import MAX_NAMED
-from ...ports.clock import Deadline
+from ...ports.clock import WAIT_S, Deadline, still_waiting
 from ..name_resolution import Address, resolve
 
 if TYPE_CHECKING:
@@ -62,7 +62,12 @@ def _selected(
 
 def is_ready(waiting: socket.socket, events: int, timeout_s: float) -> bool:
     """Return whether a socket can be read from or written to, once it can or in time."""
-    return bool(ready_numbers((waiting,), events, timeout_s))
+    deadline = Deadline.after(timeout_s)
+    while not (found := ready_numbers((waiting,), events, min(deadline.remaining, WAIT_S))):
+        still_waiting()
+        if deadline.has_passed:
+            break
+    return bool(found)
 
 
 def await_ready(waiting: socket.socket, events: int, deadline: Deadline, late: str) -> None:

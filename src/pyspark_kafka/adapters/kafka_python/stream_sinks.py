@@ -72,9 +72,11 @@ class AtLeastOnceSink(StreamSink):
         self._client = self._factory.new_client(self._acknowledge)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        if self._topic is not None:
-            with self._mapped_errors():
+        with self._mapped_errors():
+            if self._topic is not None:
                 self._client.connect(self._topic)
+            while self._tracker.awaits(offsets):
+                receive_ready(list(self.awaited()), self.send())
         return super().assign(offsets)
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
@@ -19,6 +20,7 @@ from ...domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
+from ...domain.continuous.progress import TaskProgress
 from ...domain.errors import DriverLostError, PysparkKafkaError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading import data_loss
@@ -27,7 +29,7 @@ from ...domain.reading.errors import (
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
-from ...ports.clock import Deadline
+from ...ports.clock import WAIT_S, Deadline, while_waiting
 from ...ports.continuous import PolledRecords
 from ..writing.sink_task import FunctionOutput
 from .errors import FunctionError
@@ -126,8 +128,9 @@ class ContinuousTask:
         """
         self._channel.send(TaskStarted(self._task, host, process))
         try:
-            while not self._is_drained:
-                self._step()
+            with while_waiting(self._show_life):
+                while not self._is_drained:
+                    self._step()
             # Before the report: it has all that was written then.
             is_settled = self._client.is_settled()
             self._report()
@@ -143,6 +146,15 @@ class ContinuousTask:
                 )
             )
             raise
+
+    def _show_life(self) -> None:
+        """Let the driver hear from a task that waits: for buffers, letters or acknowledgements."""
+        now = time.monotonic()
+        if now >= self._next_report + WAIT_S:
+            self._next_report = now
+            # The next look for commands raises it.
+            with suppress(DriverLostError):
+                self._channel.send(TaskReport(self._task, PartitionOffsets(), TaskProgress()))
 
     @property
     def _is_drained(self) -> bool:

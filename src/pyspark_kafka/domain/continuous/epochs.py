@@ -193,6 +193,10 @@ class OutputTracker:
         advanced, self._advanced = self._advanced, {}
         return advanced
 
+    def awaits(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether an output of these partitions is waited for."""
+        return not self._outputs.keys().isdisjoint(partitions)
+
     @property
     def has_acknowledged(self) -> bool:
         """Whether a partition has advanced since the last ``take_acknowledged``."""

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import count
+from types import SimpleNamespace
 from typing import Any, final
 from unittest.mock import Mock
 
@@ -47,6 +49,7 @@ from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason, MalformedValueError
 from pyspark_kafka.domain.writing.errors import RecordTooLargeError
+from pyspark_kafka.ports.clock import still_waiting
 from pyspark_kafka.ports.continuous import PolledRecords, RecordFunction, StreamClient, TaskChannel
 from pyspark_kafka.ports.letters import DeadLetters
 from pyspark_kafka.ports.record_schema import record_schema
@@ -283,6 +286,27 @@ def test_only_what_is_acknowledged_counts_as_work():
     client.acknowledges = False
     run(driver, client)
     assert driver.reports[-1].progress.input_rows == 0
+
+
+def test_a_driver_hears_from_a_task_that_waits_for_a_client(monkeypatch):
+    """A client that waits for room in its buffers says so once a second."""
+    driver, client = reading([polled(0, 2)])
+    clock = count(0.0, 0.02)
+    monkeypatch.setattr(continuous_task, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    write = client.write
+
+    def write_slowly(*given: Any) -> None:
+        before = len(driver.messages)
+        for _ in range(1_000):
+            still_waiting()
+        assert 10 <= len(driver.messages) - before <= 20
+        write(*given)
+
+    monkeypatch.setattr(client, "write", write_slowly)
+    run(driver, client, report_every_s=0.5)
+    assert set(map(type, driver.messages[1:-1])) == {TaskReport}
+    still_waiting()
+    assert driver.messages[-1] == TaskDrained(TASK)
 
 
 def test_a_task_does_not_wait_for_ever_for_acknowledgements(monkeypatch):
