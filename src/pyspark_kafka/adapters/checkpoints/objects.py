@@ -137,7 +137,14 @@ class ObjectDirectory(LogDirectory):
 
     def _put_new(self, path: str, content: bytes, writer: str, deadline: Deadline) -> None:
         if not self._is_s3():
-            self._ask("_pipe_file", path, content, deadline=deadline, mode="create")
+            # adlfs passes metadata of its own, and Azure's client adds what headers have.
+            is_google = "gs" in self._filesystem.protocol
+            signed = (
+                {"metadata": {_WRITER: writer}}
+                if is_google
+                else {"headers": {f"x-ms-meta-{_WRITER}": writer}}
+            )
+            self._ask("_pipe_file", path, content, deadline=deadline, mode="create", **signed)
             return
         bucket, key, _ = self._filesystem.split_path(path)
         # Older releases of s3fs ignore `mode`. All leave out what their botocore does not know.
@@ -155,12 +162,13 @@ class ObjectDirectory(LogDirectory):
     def _is_signed(self, path: str, writer: str, deadline: Deadline) -> bool:
         """Whether an existing object is from this writer.
 
-        S3 clients retry a request whose response was lost, and then find their own object.
+        Clients retry a request whose response was lost, and then find their own object.
         """
-        if not self._is_s3():
-            return False
         try:
-            return bool(self._ask("_getxattr", path, _WRITER, deadline=deadline) == writer)
+            if self._is_s3():
+                return bool(self._ask("_getxattr", path, _WRITER, deadline=deadline) == writer)
+            metadata = self._ask("_info", path, deadline=deadline).get("metadata") or {}
+            return bool(metadata.get(_WRITER) == writer)
         except FileNotFoundError:
             return False
 
