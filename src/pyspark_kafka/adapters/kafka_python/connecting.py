@@ -119,9 +119,11 @@ class _Setup(BrokerConnection):
         versions = self._versions()
         expires_at = math.inf
         if self._settings.login is not None:
+            # The broker counts from its answer on, which may come late.
+            begun = time.monotonic()
             session_ms = self._log_in(self._settings.login, host, versions)
             if session_ms > 0:
-                expires_at = time.monotonic() + SESSION_PART * session_ms / 1_000
+                expires_at = begun + SESSION_PART * session_ms / 1_000
         return replace(self._opened, versions=versions, expires_at=expires_at)
 
     def _versions(self) -> BrokerVersionData:

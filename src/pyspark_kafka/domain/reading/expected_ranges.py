@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 H = TypeVar("H")
 
 MAX_TOGETHER: Final = 128
-"""How many ranges a request names in addition to the one that is read."""
+"""How many ranges are held, and named by a request in addition to the one that is read."""
 
 
 @final
@@ -36,14 +36,18 @@ class ExpectedRanges(Generic[H]):
         self._expected.begin(partition, offset)
 
     def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:
-        """Yield ranges of different partitions on one broker, which one request may name."""
+        """Yield ranges of different partitions on one broker, which one request may name.
+
+        They are among the next ``MAX_TOGETHER`` partitions, also while one range takes many
+        requests: no more than these are held.
+        """
         seen: set[TopicPartition] = set()
         for one in self._expected:
             if len(seen) == MAX_TOGETHER:
                 return
-            if one.partition not in seen and one.partition not in self._held:
+            if one.partition not in seen:
                 seen.add(one.partition)
-                if is_there(one.partition):
+                if one.partition not in self._held and is_there(one.partition):
                     yield one
 
     def hold(self, partition: TopicPartition, data: H) -> None:

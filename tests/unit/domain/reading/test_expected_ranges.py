@@ -38,6 +38,20 @@ def test_a_request_has_a_bound():
     assert len(together(expecting(*range(10 * MAX_TOGETHER)))) == MAX_TOGETHER
 
 
+def test_what_is_held_has_a_bound():
+    """A range of many fetches is read first, and each fetch could name further ranges."""
+    expected = expecting(*range(10 * MAX_TOGETHER))
+    held = 0
+    for _ in range(3):
+        for number in together(expected):
+            expected.hold(tp(number), "data")
+            held += 1
+    assert held == MAX_TOGETHER
+    expected.begin(tp(0), 7)
+    assert expected.take(tp(0)) == "data"
+    assert together(expected) == [MAX_TOGETHER]
+
+
 def test_a_range_that_begins_again_changes_nothing():
     expected = expecting(0, 1, 2, 3)
     for number in (2, 2, 0):
