@@ -121,7 +121,7 @@ def replay(target: str, path: Path, keep: Path) -> None:
 
 
 def _keep(target: str, seed: int, number: int, keep: Path, what: str) -> str:
-    """Write a finding down, and return what to tell of it."""
+    """Write a finding down, and return its line for the report."""
     path = keep / f"{target}-{seed}-{number}.finding"
     path.write_text(what, encoding="utf-8")
     return (

@@ -1,4 +1,4 @@
-"""Simulate many schedules, and tell the stories of those that break a promise.
+"""Simulate many schedules, and print the stories of those that break a promise.
 
     python -m verification.simulator sink --schedules 300000 --seed 1
     python -m verification.simulator sink --replay 4711
@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument(
         "--planted", nargs="?", const="", metavar="NAME", help="look for planted faults, or for one"
     )
-    parser.add_argument("--replay", type=int, metavar="SEED", help="tell the story of a schedule")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="print the story of a schedule")
     chosen = parser.parse_args()
     if chosen.planted is not None:
         seeds = range(chosen.seed, chosen.seed + chosen.schedules)
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def replay(simulator: Simulator, seed: int, *, is_strict: bool) -> int:
-    """Tell the story of a schedule; return 1 if it breaks a promise."""
+    """Print the story of a schedule; return 1 if it breaks a promise."""
     outcome = simulator.run(seed, is_strict=is_strict)
     _print(simulator.story_of(simulator.shrink(outcome) if outcome.violation else outcome))
     return int(outcome.violation is not None)

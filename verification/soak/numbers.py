@@ -439,7 +439,7 @@ class NumberReader:
     def _latest(self, *, committed: bool) -> dict[int, int]:
         """Return the ends of all partitions; unique negative numbers if they are unknown."""
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        # One that is kept never forgets a leader, even when it is told FENCED_LEADER_EPOCH.
+        # One that is kept never forgets a leader, even after FENCED_LEADER_EPOCH.
         admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
         asked = admin.list_offsets(
             dict.fromkeys(self._partitions, _LATEST), isolation_level=level, request_timeout=30.0

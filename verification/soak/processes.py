@@ -1,4 +1,4 @@
-"""The processes of a session of the system's, as psutil tells of them."""
+"""The processes of a session of the system's, as psutil shows them."""
 
 import os
 import signal

@@ -95,13 +95,13 @@ class Rounds(Opened):
         return ""
 
     def _checked(self, number: int, act: Callable[[], None], **facts: Any) -> Round:
-        """Do what a round consists of, and tell it."""
+        """Run a round, and report it."""
         self._round = Round(self._seed, number, facts)
         self._began = time.monotonic()
         failure: Exception | None = None
         try:
             act()
-        except Exception as error:  # noqa: BLE001  # it is told with what was done
+        except Exception as error:  # noqa: BLE001  # it is reported with what was done
             failure, self._round.error = error, f"{type(error).__name__}: {error}"
         self._round.facts |= self._come_to()
         self._round.seconds = round(time.monotonic() - self._began, 1)

@@ -132,7 +132,7 @@ class Differential:
         return answer._replace(log=_log(directory / "checkpoint", moves))
 
     def _compare(self, what: str, options: Options, ours: Answer, theirs: Answer) -> bool:
-        """Count a pair of answers, tell their difference, and return whether they are alike."""
+        """Count a pair of answers, report their difference, and return whether they are alike."""
         told = difference(ours, theirs)
         known = [name for name, holds in KNOWN.items() if told and holds(options, ours, theirs)]
         kind = "errors" if theirs.error else "rows" if theirs.rows else "empty"

@@ -9,7 +9,7 @@ from ..engine.settings import Settings
 
 
 class Fault(enum.Enum):
-    """A kind of fault; the values are what a story says."""
+    """A kind of fault; the values are the words of a story."""
 
     RECREATED = "the topic is deleted and created again"
     LATE_LEADER = "the leaders of a new topic serve it late"

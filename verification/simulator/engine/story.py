@@ -1,4 +1,4 @@
-"""A schedule, told in a few lines."""
+"""The story of a schedule in a few lines."""
 
 from collections.abc import Callable
 from typing import Final

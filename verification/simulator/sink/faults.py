@@ -11,7 +11,7 @@ from ..engine.settings import Settings
 
 
 class Fault(enum.Enum):
-    """A kind of fault; the values are what a story says."""
+    """A kind of fault; the values are the words of a story."""
 
     SLOW = "takes long"
     STALL = "its process stands still"

@@ -101,7 +101,7 @@ class Oracle:
         world.kafka.check_fence = self._check_fence
         world.kafka.check_offset = self._check_offset
         world.check_stop = self._check_stop
-        self._committed: dict[str, tuple[str, int]] = {}
+        self._committed: dict[str, tuple[int, int]] = {}
         """Who has committed last under a continuous query's id, and until when that was hidden."""
 
     def check_error(self, error: Exception, checkpoint: Checkpoint, by: str) -> None:
@@ -172,7 +172,7 @@ class Oracle:
         """Check that a query writes nothing after its ``stop`` has returned."""
         number = application_of(begun_by)
         if by.startswith("task"):
-            self._committed[name] = number, self._world.scheduler.now_ms
+            self._committed[name] = int(number), self._world.scheduler.now_ms
         if records and number in self._world.stopped_ms:
             self._violate("visible after stop", f"{sorted(records)} of {begun_by}, by {by}")
 
@@ -199,12 +199,12 @@ class Oracle:
         if not is_driver or name not in self._committed:
             return
         number, at_ms = self._committed[name]
-        is_late = int(application_of(by)) < int(number) and number == application_of(begun_by)
+        is_late = int(application_of(by)) < number == int(application_of(begun_by))
         if not is_continuous or not is_late:
             return
         if self._world.planned_ms.get(by.split(" ")[1], 0) > at_ms:
             return  # it was suspended before it looked for its batch
-        if any(int(key.split(".")[0]) > int(number) for key in self._world.planned_ms):
+        if any(int(key.split(".")[0]) > number for key in self._world.planned_ms):
             return
         looked_ms = self._world.looked_ms.get(by, self._world.scheduler.now_ms)
         if at_ms + self._world.settings.marker_ms < looked_ms:
@@ -229,7 +229,7 @@ class Oracle:
 
     def _check_lost(self, error: TransactionLostError, checkpoint: Checkpoint, by: str) -> None:
         if Fault.COPIED in self._world.interference:
-            return  # it is told, and two logs cannot be right
+            return  # it is reported, and two logs cannot be right
         text = error.message
         found = re.search(rf"'{SINKS}/(\d+)'", text)
         entry = self._entry_of(error, by, int(found[1]) if found else None)

@@ -21,8 +21,8 @@ from .checkpoint import Checkpoint
 from .faults import Version
 from .losses import losses_of
 from .oracle import Oracle
-from .ports import SimulatedUseCases
 from .tasks import Row, TaskDiedError, first_line, run_tasks
+from .use_cases import SimulatedUseCases
 
 if TYPE_CHECKING:
     from .kafka import View

@@ -75,7 +75,7 @@ class Oracle:
         return first.get(part, 0) < dict(self.world.query.start.each).get(part, 0) <= end
 
     def is_reported(self, part: TopicPartition, offset: int, found: Iterable[Loss]) -> bool:
-        """Return whether a report says that a record may be missing."""
+        """Return whether a record may be missing by a report."""
         return any(
             loss.partition == part
             and (

@@ -89,7 +89,7 @@ class People:
         name = type(error).__name__
         if name in REFUSALS and self._checkpoint.end(self._checkpoint.planned):
             if self._world.settings.trigger is Trigger.WRAPPED_AVAILABLE_NOW:
-                # Spark asks for the end before it tells where the query continues.
+                # Spark asks for the end before it reports where the query continues.
                 self._world.known["options that no longer match, with Spark's wrapper"] += 1
                 raise _StuckError
             raise ViolationError(

@@ -23,9 +23,9 @@ from .losses import Loss, losses_of
 
 if TYPE_CHECKING:
     from .kafka import Log, View
-    from .ports import SimulatedUseCases
     from .query import Offsets, Query
     from .tasks import Row
+    from .use_cases import SimulatedUseCases
     from .world import World
 
 REFUSALS: Final = (

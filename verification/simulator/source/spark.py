@@ -22,11 +22,13 @@ from pyspark_kafka.domain.reading.ranges import OffsetRange
 
 from ..engine.decisions import Fired
 from ..engine.scheduler import Killed
+from .calls import WRITES
 from .checkpoint import Checkpoint, Json, written
 from .faults import Fault, Trigger, Version
 from .plan import Plan
-from .ports import WRITES, SimulatedLog, SimulatedUseCases
+from .ports import SimulatedLog
 from .tasks import Row, TaskDiedError, first_line, rows_of, run_tasks
+from .use_cases import SimulatedUseCases
 
 if TYPE_CHECKING:
     from .query import Query
@@ -180,7 +182,7 @@ class _Source:
         return _copy(found)
 
     def see(self, end: Json) -> None:
-        """Tell a source where the query continues (``AcceptsLatestSeenOffset``)."""
+        """Inform a source where the query continues (``AcceptsLatestSeenOffset``)."""
         self.driver.call("plan", lambda: self.reader.partitions(_copy(end), _copy(end)))
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import InputPartition
 
-    from .ports import SimulatedUseCases
+    from .use_cases import SimulatedUseCases
     from .world import World
 
 _MAX_FAILURES: Final = 4

@@ -16,7 +16,7 @@ from .topics import Topics
 
 if TYPE_CHECKING:
     from .oracle import Oracle
-    from .ports import SimulatedUseCases
+    from .use_cases import SimulatedUseCases
 
 
 class World:

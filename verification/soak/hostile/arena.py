@@ -79,7 +79,7 @@ class Arena:
         return self.leaders_of(topic).get(partition, -1)
 
     def leaders_of(self, topic: str) -> dict[int, int]:
-        """Return the leaders of a topic's partitions, as a broker tells that runs; or none."""
+        """Return the leaders of a topic's partitions by a running broker, empty without one."""
         return known_leaders(self.cluster._live_nodes()[0].port, topic) or {}
 
     def proxies_of(self, broker: int) -> list[FaultProxy]:

@@ -257,7 +257,7 @@ class HostileSoak(Rounds):
         return [told for query in self._arena.queries for told in query.take_wrong()]
 
     def _out_of_order(self) -> Iterator[str]:
-        """Tell of exactly-once queries that have not kept the order of a partition.
+        """Report exactly-once queries that have not kept the order of a partition.
 
         Others may: a task that is replaced can write on beside its replacement.
         """

@@ -145,7 +145,7 @@ class HostileQuery(ABC):
                 self.last_error = str(error)
                 self.errors[error.condition] += 1
                 self._close()
-            except Exception as error:  # noqa: BLE001  # it is told after the round
+            except Exception as error:  # noqa: BLE001  # it is reported after the round
                 self._wrong.append(f"{self.name}: {type(error).__name__}: {error}")
                 self._close()
             self._is_to_stop.wait(_PAUSE_S)

@@ -13,7 +13,7 @@ from .topic_settings import topic_configured
 TOPIC_FAULTS: Final = Faults()
 
 OWN_THREADS: Final = "queries in threads"
-"""What an arena offers whose queries tell when they have gone over to a new topic."""
+"""What an arena offers whose queries report when they change to a new topic."""
 
 TOLERANCE: Final = "queries that tolerate a loss"
 """What an arena offers whose queries go on behind a loss of data."""

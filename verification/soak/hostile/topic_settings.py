@@ -32,8 +32,8 @@ def topic_configured(
 ) -> Iterator[None]:
     """Set settings of a topic until the block ends; afterwards no broker acts on them.
 
-    Only the last setting may still be in use. A broker tells a setting before it applies it, and
-    applies changes one after another: when it tells that the second setting is reset, it has
+    Only the last setting may still be in use. A broker returns a setting before it applies it, and
+    applies changes one after another: when it returns that the second setting is reset, it has
     applied the reset of the first.
     """
     try:
