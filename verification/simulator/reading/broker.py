@@ -8,6 +8,7 @@ from uuid import UUID
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..engine.decisions import Decisions, Fired
+from ..engine.outcome import ViolationError
 from . import messages
 from .cluster import Cluster, Known, Member
 from .faults import ANSWERS, Fault, ReadingSettings, Release
@@ -21,15 +22,21 @@ UNKNOWN_TOPIC: Final = 3
 NOT_LEADER: Final = 6
 FENCED_EPOCH: Final = 74
 UNKNOWN_EPOCH: Final = 75
+LOGIN_FAILED: Final = 58
 UNKNOWN_ID: Final = 100
 PASSING_ERRORS: Final = (-1, 5, 6, 7, 8, 9, 56, 100)
 """Errors that a broker may send of a partition at any time, UNKNOWN_SERVER_ERROR among them."""
 
 _NO_ID: Final = UUID(int=0)
+_SETUP: Final = ("versions", "login")
+"""What a listener answers that expects a login."""
+
+_UNANSWERED: Final = (Fault.CLOSES_BEFORE, Fault.CLOSES_INSIDE)
+_LOGIN: Final = ((17, 1, 1), (36, 0, 1))
 _SUPPORTED: Final = {
-    Release.WITH_IDS: ((1, 4, 17), (3, 0, 12), (18, 0, 4), (23, 2, 4)),
-    Release.COMPARING: ((1, 0, 12), (3, 0, 9), (18, 0, 3), (23, 0, 3)),
-    Release.ASKED: ((1, 0, 11), (3, 0, 9), (18, 0, 3), (23, 0, 3)),
+    Release.WITH_IDS: ((1, 4, 17), (3, 0, 12), *_LOGIN, (18, 0, 4), (23, 2, 4)),
+    Release.COMPARING: ((1, 0, 12), (3, 0, 9), *_LOGIN, (18, 0, 3), (23, 0, 3)),
+    Release.ASKED: ((1, 0, 11), (3, 0, 9), *_LOGIN, (18, 0, 3), (23, 0, 3)),
 }
 _NAMES: Final = {
     messages.FETCH: "fetch",
@@ -75,10 +82,26 @@ class _Connection:
             self._answer(
                 "versions", messages.versions_response(min(version, 4), correlation_id, supported)
             )
+        elif api == messages.HANDSHAKE:
+            self._answer("login", messages.handshake_response(correlation_id))
+        elif api == messages.LOGIN:
+            self._log_in(correlation_id)
         elif api == messages.EPOCH_END:
             self._answer("epochs", broker.epoch_ends(frame))
         else:
             raise ValueError(f"a request {api}")
+
+    def _log_in(self, correlation_id: int) -> None:
+        network, settings = self._broker.network, self._broker.cluster.settings
+        client, is_refused = network.client, self._broker.cluster.refuses_logins
+        if client.has_reported:
+            raise ViolationError("a refused login is repeated", self._broker.name)
+        if is_refused:
+            client.was_refused = True
+        else:
+            self._line.expires_ms = network.scheduler.now_ms + settings.session_ms
+        error = LOGIN_FAILED if is_refused else NONE
+        self._answer("login", messages.login_response(correlation_id, error, settings.session_ms))
 
     # Fetches wait for records
 
@@ -134,6 +157,7 @@ class _Connection:
             parts = _parts(response, fault)
         if kind is Fault.SILENT:
             return
+        line.has_answered |= call not in _SETUP and kind not in _UNANSWERED
         line.send(parts)
         if kind in (Fault.CLOSES_BEFORE, Fault.CLOSES_INSIDE, Fault.CLOSES_AFTER):
             assert fault is not None

@@ -45,10 +45,17 @@ class Member:
     number: int
     host: str
     rack: str
+    name: str = ""
+    """What it advertises instead of its address."""
+
     port: int = FIRST_PORT
     is_alive: bool = True
     is_cut_off: bool = False
     view: View = field(default_factory=View)
+
+    @property
+    def advertised(self) -> str:
+        return self.name or self.host
 
     @property
     def is_connected(self) -> bool:
@@ -63,7 +70,12 @@ class Cluster:
     ) -> None:
         self.settings = settings
         self.members = [
-            Member(number, f"10.0.0.{number + 1}", f"r{number % 2}")
+            Member(
+                number,
+                f"10.0.0.{number + 1}",
+                f"r{number % 2}",
+                f"broker{number}" if settings.has_names else "",
+            )
             for number in range(settings.brokers)
         ]
         self.topics: dict[str, list[Partition]] = {}
@@ -71,6 +83,7 @@ class Cluster:
         """All partitions that a name had, in order."""
 
         self.max_batch_bytes = 0
+        self.refuses_logins = False
         self.on_written: list[Callable[[Partition], None]] = []
         self._decisions = decisions
         self._scheduler = scheduler
@@ -241,7 +254,7 @@ class Cluster:
             for each in partitions:
                 view.partitions[each.name] = Known(each, each.leader, each.epoch)
         view.nodes = tuple(
-            Node(each.number, each.host, each.port, each.rack)
+            Node(each.number, each.advertised, each.port, each.rack)
             for each in self.members
             if each.is_connected or each is member
         )

@@ -9,7 +9,7 @@ from ..engine.settings import Settings
 
 
 class Fault(enum.Enum):
-    """A kind of fault; the values are what a story says."""
+    """A kind of fault; the values are the words of a story."""
 
     # Of answers
     SLOW = "answers late"
@@ -117,6 +117,28 @@ class ReadingSettings(Settings):
     eager_bytes: int
     """``EAGER_BYTES``: the next request is in flight while records are taken."""
 
+    together: int
+    """``MAX_TOGETHER``: how many ranges a request names in addition."""
+
+    range_bytes: int
+    buffer_bytes: int
+    """The size of the buffer that responses share; a larger response has its own."""
+
+    rotates_names: bool
+    """Whether a server of names takes turns with the addresses of a name."""
+
+    has_names: bool
+    """Whether brokers advertise names, not addresses."""
+
+    session_ms: int
+    """How long a login is valid; 0 if there is none."""
+
+    refuses_ms: int
+    """For how long brokers refuse logins."""
+
+    is_replaced: bool
+    """Whether all brokers are replaced once everything is read."""
+
     @classmethod
     def of(cls, seed: int) -> Self:
         random = Random(seed)  # noqa: S311
@@ -154,6 +176,14 @@ class ReadingSettings(Settings):
             function_ms=random.choice((5, 10, 200, 2_000)),
             rows=random.choice((1, 1, 2, 4, 64)),
             eager_bytes=random.choice((0, 100, 16_384)),
+            together=random.choice((1, 2, 128)),
+            range_bytes=random.choice((100, 2_000, 32_768)),
+            buffer_bytes=random.choice((64, 1_000, 4_000)),
+            rotates_names=random.random() < 0.5,
+            has_names=random.random() < 0.3,
+            is_replaced=random.random() < 0.3,
+            session_ms=random.choice((0, 0, 0, 0, 0, 4_000, 12_000)),
+            refuses_ms=random.choice((0, 0, 0, 2_000)),
         )
 
     def smaller(self) -> list[Self]:
@@ -166,6 +196,10 @@ class ReadingSettings(Settings):
             replace(self, transactions=0),
             replace(self, function_ms=0),
             replace(self, rack=""),
+            replace(self, has_names=False),
+            replace(self, session_ms=0),
+            replace(self, refuses_ms=0),
+            replace(self, is_replaced=False),
         )
         # Without slots, ``super()`` would be enough: the class is made twice.
         return [*Settings.smaller(self), *(each for each in less if each != self)]

@@ -11,8 +11,10 @@ from kafka.protocol.metadata import ApiVersionsResponse
 
 FETCH: Final = 1
 METADATA: Final = 3
+HANDSHAKE: Final = 17
 VERSIONS: Final = 18
 EPOCH_END: Final = 23
+LOGIN: Final = 36
 
 _COMPACT_FETCH: Final = 12
 _FETCH_BY_ID: Final = 13
@@ -303,6 +305,14 @@ def versions_response(
     version: int, correlation_id: int, supported: tuple[tuple[int, int, int], ...]
 ) -> bytes:
     return _framed(struct.pack(">i", correlation_id), _versions_body(version, supported))
+
+
+def handshake_response(correlation_id: int) -> bytes:
+    return _framed(struct.pack(">ihi", correlation_id, 0, 1), _text("PLAIN", is_compact=False))
+
+
+def login_response(correlation_id: int, error: int, session_ms: int) -> bytes:
+    return _framed(struct.pack(">ihhiq", correlation_id, error, -1, 0, session_ms))
 
 
 def _framed(*parts: bytes) -> bytes:

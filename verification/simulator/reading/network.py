@@ -1,11 +1,17 @@
 """A network in virtual time: its sockets have the methods of real ones that do not block."""
 
 import errno
+import gc
 import itertools
+import math
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
+
+from ..engine.outcome import ViolationError
 from ..engine.scheduler import Process, Scheduler
 
 Address = tuple[str, int]
@@ -14,6 +20,72 @@ Accept = Callable[["Line"], None]
 FIRST_SYN_MS: Final = 1_000
 _MAX_SYN_MS: Final = 16_000
 _FIRST_FD: Final = 1_000
+MAX_REFUSED: Final = 16
+
+
+class ReceiveMemory:
+    """The memory that a client has received bytes into, for as long as it keeps it."""
+
+    def __init__(self) -> None:
+        self.limit_of: Callable[[], float] = lambda: math.inf
+        self.max_bytes = 0
+        self._kept: dict[int, tuple[object, int]] = {}
+        self._bytes = 0
+
+    def note(self, buffer: memoryview) -> None:
+        """Note where bytes were received; what is as small as a length does not count."""
+        owner, key = buffer.obj, id(buffer.obj)
+        if key in self._kept or not isinstance(owner, np.ndarray):
+            return
+        self._kept[key] = weakref.ref(owner, lambda _: self._forget(key)), owner.nbytes
+        self._bytes += owner.nbytes
+        if self._bytes > self.limit_of():
+            gc.collect()  # simulations do without
+            if self._bytes > self.limit_of():
+                text = f"{self._bytes} bytes, more than {self.limit_of():.0f}"
+                raise ViolationError("memory is not bounded", text)
+        self.max_bytes = max(self.max_bytes, self._bytes)
+
+    def _forget(self, key: int) -> None:
+        self._bytes -= self._kept.pop(key)[1]
+
+
+class Client:
+    """What the network sees of one client, from when it begins to when it ends."""
+
+    def __init__(self) -> None:
+        self.memory = ReceiveMemory()
+        self.most_connections = math.inf
+        """How many it may open from now on; it needs few while nothing fails."""
+
+        self.was_refused = False
+        """Whether a broker has refused a login."""
+
+        self.has_reported = False
+        """Whether the client has reported that, and must not repeat the login."""
+
+        self.unanswered = 0
+        """How many connections brokers closed before an answer."""
+
+        self.most_refused = 0
+        """The most refused attempts to connect to a host in a second."""
+
+        self._refused: dict[str, deque[int]] = {}
+
+    def note_connection(self) -> None:
+        self.most_connections -= 1
+        if self.most_connections < 0:
+            raise ViolationError("connects again and again", "while nothing fails")
+
+    def note_refused(self, host: str, now_ms: int) -> None:
+        """Note an attempt to connect where nothing listens."""
+        recent = self._refused.setdefault(host, deque())
+        recent.append(now_ms)
+        while recent[0] < now_ms - 1_000:
+            recent.popleft()
+        self.most_refused = max(self.most_refused, len(recent))
+        if len(recent) > MAX_REFUSED:
+            raise ViolationError("connects without a pause", f"{len(recent)} x {host} in a second")
 
 
 class Network:
@@ -31,6 +103,7 @@ class Network:
         """How many bytes the next ``send`` of a socket takes; ``None`` for all."""
 
         self.max_sockets = 0
+        self.client = Client()
         self._silent: set[str] = set()
         self._held: list[tuple[str, Callable[[], None]]] = []
         self._waiting: Process | None = None
@@ -82,6 +155,14 @@ class Network:
         """Close the sockets of a process that has died."""
         for each in list(self.sockets.values()):
             each.close()
+        self.begin_client()
+
+    def begin_client(self) -> None:
+        """Let another client begin, after the last one has ended."""
+        ended, self.client = self.client, Client()
+        self.client.memory.limit_of = ended.memory.limit_of
+        self.client.memory.max_bytes = ended.memory.max_bytes
+        self.client.most_refused = ended.most_refused
 
 
 class Line:
@@ -93,6 +174,12 @@ class Line:
         self.client = client
         self.is_closed = False
         """Whether one of the ends is closed."""
+
+        self.has_answered = False
+        """Whether a request was answered after those that every listener answers."""
+
+        self.expires_ms = math.inf
+        """When the session of its login ends (KIP-368)."""
 
         self.on_request: Callable[[bytes], None] = lambda _: None
         self.on_close: Callable[[], None] = lambda: None
@@ -126,6 +213,7 @@ class Line:
         if self.is_closed:
             return
         self.is_closed = True
+        self.network.client.unanswered += keep is not None or not self.has_answered
         if keep is not None:
             for unsent in self._sending:
                 unsent[0] = unsent[0][:keep]
@@ -221,6 +309,8 @@ class SimulatedSocket:
             raise BlockingIOError(errno.EAGAIN, "the buffer is full")
         taken = bytes(data[:limit])
         line = self._line
+        if self._network.scheduler.now_ms > line.expires_ms:
+            raise ViolationError("a session is used after its end", f"at {line.host}")
         self._network.carry(line.host, self._network.latency_ms, lambda: line.receive(taken))
         return len(taken)
 
@@ -239,6 +329,7 @@ class SimulatedSocket:
     def recv_into(self, buffer: memoryview) -> int:
         taken = self.recv(len(buffer))
         buffer[: len(taken)] = taken
+        self._network.client.memory.note(buffer)
         return len(taken)
 
     def shutdown(self, _: int) -> None:
@@ -288,8 +379,10 @@ class SimulatedSocket:
             accept = network.listeners.get(address)
             if accept is None:
                 self._error = errno.ECONNREFUSED
+                network.client.note_refused(address[0], network.scheduler.now_ms)
             else:
                 self._line = Line(network, self, address[0])
+                network.client.note_connection()
                 accept(self._line)
             network.changed()
 

@@ -7,13 +7,19 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyspark_kafka.adapters.call_deadline import MAX_ATTEMPT_S
-from pyspark_kafka.domain.errors import PysparkKafkaError, UnknownTopicError
+from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
 from pyspark_kafka.domain.reading.errors import (
     CorruptBatchError,
     LogTruncatedError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
 )
+from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..engine.outcome import ViolationError
@@ -24,6 +30,8 @@ ALL_VERSIONS: Final = 1 << 30
 _US: Final = 1_000
 
 _SLACK_MS: Final = 500
+_FEW_CLOSED: Final = 3
+"""How often a starting broker may close a connection before its first answer."""
 
 LOSSES: Final = (OffsetOutOfRangeError, LogTruncatedError, TopicRecreatedError)
 
@@ -45,7 +53,7 @@ class Stretch:
     """The versions of the log that have all of them."""
 
     has_epochs: bool = False
-    """Whether records were handed out by which a leader can tell another log."""
+    """Whether records were handed out by which a leader recognizes another log."""
 
     handed: int = 0
     resumes_at: tuple[int, ...] | None = None
@@ -146,25 +154,43 @@ class Oracle:
             self._indexed[partition] = len(partition.truths)
         return self._known.get((time, value))
 
+    def check_held(self, reader: KafkaPythonRecordReader) -> None:
+        """Check that no more is held of ranges that are read later than a request may name."""
+        settings = self.world.settings
+        largest = max(settings.range_bytes, self.world.cluster.max_batch_bytes)
+        held = [len(each.data.records) for each in reader._brokers.expected._held.values()]
+        if len(held) > settings.together or max(held, default=0) > largest:
+            raise ViolationError("memory is not bounded", f"{held} bytes of later ranges are held")
+
     # Errors
 
     def check_error(self, error: Exception, stretch: Stretch | None) -> None:
         """Check that what an error says is true."""
         if not isinstance(error, PysparkKafkaError):
             raise ViolationError("crash", repr(error)) from error
+        if isinstance(error, LOSSES):
+            self._check_loss(error, stretch)
+        elif not self._is_true(error):
+            raise ViolationError(f"untrue: {type(error).__name__}", str(error))
+        elif self.world.is_peaceful and not isinstance(error, CorruptBatchError):
+            raise ViolationError("fails without a cause", f"{type(error).__name__}: {error}")
+        elif self.world.is_overdue and not isinstance(error, CorruptBatchError | UnknownTopicError):
+            text = f"{type(error).__name__} long after faults ended: {error}"
+            raise ViolationError("stuck", text)
+
+    def _is_true(self, error: PysparkKafkaError) -> bool:
         world = self.world
         if isinstance(error, CorruptBatchError):
-            if not any(error.partition in each.damaged_of for each in world.brokers):
-                raise ViolationError("untrue: corrupt", str(error))
-        elif isinstance(error, LOSSES):
-            self._check_loss(error, stretch)
-        elif isinstance(error, UnknownTopicError):
-            if all(len(each) == 1 for each in world.cluster.incarnations.values()):
-                raise ViolationError("untrue: no topic", str(error))
-        elif world.is_overdue:
-            raise ViolationError(
-                "stuck", f"{type(error).__name__} long after faults ended: {error}"
-            )
+            return any(error.partition in each.damaged_of for each in world.brokers)
+        if isinstance(error, UnknownTopicError):
+            return any(len(each) > 1 for each in world.cluster.incarnations.values())
+        client = world.network.client
+        if isinstance(error, BrokerUnreachableError) and "may expect TLS" in str(error):
+            return client.unanswered >= _FEW_CLOSED
+        if isinstance(error, AuthenticationError):
+            client.has_reported = True
+            return client.was_refused
+        return True
 
     def _check_loss(
         self,
@@ -216,9 +242,10 @@ class Oracle:
             raise ViolationError("untrue: created again", str(error))
         stretch.resumes_at = (error.earliest,)
 
-    def check_resumed(self, stretch: Stretch, offset: int) -> None:
-        """Check that nothing more is skipped than was reported."""
-        if stretch.resumes_at is not None and offset not in stretch.resumes_at:
+    def check_resumed(self, stretch: Stretch, offset: int, least: int = 0) -> None:
+        """Check that no more is skipped than was reported; reading continues at least there."""
+        starts = [max(least, each) for each in stretch.resumes_at or ()]
+        if stretch.resumes_at is not None and offset not in starts:
             raise ViolationError(
                 "skips more than it reports",
                 f"{stretch.name} at {offset}, not {stretch.resumes_at}",
@@ -247,6 +274,7 @@ class Oracle:
     def require_no_sockets(self, when: str) -> None:
         if self.world.network.sockets:
             raise ViolationError("sockets stay open", f"{len(self.world.network.sockets)} {when}")
+        self.world.network.begin_client()
 
 
 def _rows(records: pa.RecordBatch) -> Iterable[tuple[int, int, bytes]]:

@@ -34,10 +34,11 @@ T = TypeVar("T")
 class Environment:
     """The clock and the network of a schedule, as the code under test sees them."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, *, rotates_names: bool) -> None:
         self.network = network
         self._scheduler = network.scheduler
         self.on_wait: Callable[[], None] = lambda: None
+        self._rotates_names = rotates_names
         self._ticks = self._lookups = 0
         self._idle_since_ms = 0
         self._idle = 0
@@ -72,8 +73,7 @@ class Environment:
         if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         kind = socket.AF_INET, socket.SOCK_STREAM, 6, ""
-        # Servers of names take turns with the addresses.
-        self._lookups += 1
+        self._lookups += self._rotates_names
         first = self._lookups % len(addresses)
         return [(*kind, (each, port or 0)) for each in addresses[first:] + addresses[:first]]
 

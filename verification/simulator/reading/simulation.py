@@ -3,8 +3,9 @@
 from unittest.mock import patch
 
 from pyspark_kafka.adapters.kafka_format import column_buffers
-from pyspark_kafka.adapters.kafka_python import brokers, fetcher
+from pyspark_kafka.adapters.kafka_python import brokers, connections, fetcher
 from pyspark_kafka.application.continuous import task
+from pyspark_kafka.domain.reading import expected_ranges
 
 from ..engine.outcome import Outcome, violation_of
 from .faults import ReadingSettings
@@ -33,6 +34,10 @@ def simulate(settings: ReadingSettings) -> Outcome:
             patch.object(column_buffers, "MAX_ROWS", settings.rows),
             patch.object(fetcher, "MAX_ROWS", settings.rows),
             patch.object(fetcher, "EAGER_BYTES", settings.eager_bytes),
+            patch.object(fetcher, "RANGE_BYTES", settings.range_bytes),
+            patch.object(brokers, "RANGE_BYTES", settings.range_bytes),
+            patch.object(expected_ranges, "MAX_TOGETHER", settings.together),
+            patch.object(connections, "_DEFAULT_FRAME_BYTES", settings.buffer_bytes),
         ):
             try:
                 world.run()

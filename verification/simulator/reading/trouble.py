@@ -1,6 +1,6 @@
 """The faults of the cluster and its network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -8,10 +8,9 @@ from ..engine.decisions import Fired, Numbers
 from .cluster import Member
 from .faults import EVENTS, Fault
 from .logs import Partition, Replica
-from .world import BOOTSTRAP, World
+from .world import BOOTSTRAP, DEAD_HOST, World
 
 ME: Final = "cluster"
-_DEAD_HOST: Final = "10.0.99.99"
 
 
 class Trouble:
@@ -22,6 +21,8 @@ class Trouble:
         self._generation = 0
         self._zombies: list[Member] = []
         self._laggards: list[Replica] = []
+        self._is_replaced = not world.settings.is_replaced
+        world.on_complete = self._ask_for_more
         self._numbers = Numbers(world.settings.seed, ME)
         self._actions: dict[Fault, Callable[[Fired], None]] = {
             Fault.BLACK_HOLE: self._black_hole,
@@ -41,6 +42,9 @@ class Trouble:
         world, settings = self._world, self._world.settings
         if dead := world.decisions.has(ME, Fault.DEAD_ADDRESS, 1):
             self._add_dead_address(dead)
+        if settings.session_ms and settings.refuses_ms:
+            at_ms = world.decisions.between("logins", 0, settings.faults_ms)
+            world.scheduler.at(at_ms, self._refuse_logins)
         for partition in world.cluster.all_partitions():
             self._write_first(partition)
         for count in range(settings.batches):
@@ -70,8 +74,9 @@ class Trouble:
         """Set everything right that is not for good."""
         world, cluster = self._world, self._world.cluster
         world.decisions.is_quiet = True
+        world.cluster.refuses_logins = False
         world.name_brokers()
-        world.network.restore()
+        world.network.restore(*(each.host for each in cluster.members))
         for member in cluster.members:
             member.is_cut_off = member.is_cut_off and self._may_stay_away(member)
             if not member.is_alive:
@@ -92,8 +97,8 @@ class Trouble:
         """
         cluster = self._world.cluster
         partitions = cluster.all_partitions()
-        addresses = {(each.host, each.port) for each in cluster.members}
-        addresses.discard((member.host, member.port))
+        addresses = {(each.advertised, each.port) for each in cluster.members}
+        addresses.discard((member.advertised, member.port))
         knows_another = any((node.host, node.port) in addresses for node in member.view.nodes)
         is_needed = any(each.last_leader == member.number for each in partitions)
         has_witnesses = len(cluster.members) > 2 or all(
@@ -113,6 +118,51 @@ class Trouble:
         if partition.leader < 0:
             self._world.cluster.appoint_last(partition)
 
+    # When everything is read
+
+    def _ask_for_more(self) -> bool:
+        """Replace all brokers in good order, once, and let records be written to the others."""
+        world = self._world
+        if self._is_replaced:
+            return True
+        self._is_replaced = world.is_peaceful = True
+        world.calm_since_ms = None
+        if not (world.settings.rack or world.settings.session_ms):
+            # Each broker may be connected to for data and for metadata, before and after.
+            world.network.client.most_connections = 4 * world.settings.brokers + 4
+        world.scheduler.at(self._numbers.between(1, 10_000), self._begin_to_replace)
+        return False
+
+    def _begin_to_replace(self) -> None:
+        """Replace all brokers at once, or half of them first.
+
+        A stream learns of the first half, also if the bootstrap servers are gone for good.
+        """
+        world, settings = self._world, self._world.settings
+        self._generation += 1
+        half = list(world.cluster.members)
+        if settings.is_stream and settings.brokers > 2 and self._numbers.between(0, 1):
+            half = half[: settings.brokers // 2]
+            world.has_bootstrap = False
+        rest = [each for each in world.cluster.members if each not in half]
+        # Before each half, metadata become so old that they are requested again.
+        pause_ms = 2 * settings.metadata_age_ms + 2_000 if rest else 0
+        world.scheduler.at(pause_ms, lambda: self._replace(half))
+        world.scheduler.at(2 * pause_ms, lambda: self._replace(rest))
+        world.scheduler.at(2 * pause_ms + 100, self._end_writing)
+
+    def _replace(self, members: Sequence[Member]) -> None:
+        world = self._world
+        for member in members:
+            world.brokers[member.number].end(Fired(Fault.DIES, self._numbers))
+            member.host = f"10.{self._generation}.0.{member.number + 1}"
+            member.is_cut_off = False
+            world.brokers[member.number].listen()
+            world.tell(ME, "broker", member.number, Fault.MOVES.value)
+        world.name_brokers()
+        for partition in world.cluster.all_partitions():
+            world.cluster.elect(partition)
+
     # Brokers and their network
 
     def _member(self, fired: Fired) -> Member:
@@ -127,6 +177,16 @@ class Trouble:
                 action()
 
         self._world.scheduler.at(fired.between(least_ms, 8_000), act)
+
+    def _refuse_logins(self) -> None:
+        world = self._world
+        if not world.decisions.is_quiet:
+            world.cluster.refuses_logins = True
+            world.tell(ME, "brokers", "all", "refuse logins")
+            world.scheduler.at(world.settings.refuses_ms, self._accept_logins)
+
+    def _accept_logins(self) -> None:
+        self._world.cluster.refuses_logins = False
 
     def _black_hole(self, fired: Fired) -> None:
         member, network = self._member(fired), self._world.network
@@ -144,19 +204,16 @@ class Trouble:
 
     def _unknown_name(self, fired: Fired) -> None:
         world = self._world
-        world.network.names[BOOTSTRAP] = []
+        world.network.names.update({name: [] for name in world.network.names})
         world.tell(ME, BOOTSTRAP, "", Fault.UNKNOWN_NAME.value)
         self._later(fired, world.name_brokers)
 
     def _add_dead_address(self, fired: Fired) -> None:
-        """Let nobody answer at one of the addresses of the bootstrap servers.
-
-        It refuses connections, or swallows packets until faults end.
-        """
+        """Let nobody answer at one address of each name: it refuses, or swallows packets."""
         if fired.between(0, 1):
-            self._world.network.silence(_DEAD_HOST)
-        addresses = self._world.network.names[BOOTSTRAP]
-        addresses.insert(fired.between(0, len(addresses)), _DEAD_HOST)
+            self._world.network.silence(DEAD_HOST)
+        self._world.dead_place = fired.between(0, len(self._world.cluster.members))
+        self._world.name_brokers()
 
     def _cut_off(self, fired: Fired) -> None:
         member = self._member(fired)

@@ -1,6 +1,7 @@
 """The state that all parts of a schedule share, and the events for its story."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 from pyspark_kafka.adapters import call_deadline
@@ -18,7 +19,16 @@ from .network import Network
 from .patches import Environment
 
 BOOTSTRAP: Final = "kafka"
+DEAD_HOST: Final = "10.0.99.99"
 _MAX_CALL_S: Final = 30.0
+_LOGIN: Final = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="ann" password="word";',
+}
+_OTHER_BYTES: Final = 2_000
+"""The most bytes of a response that are no records, and of one that is no fetch."""
 
 
 class World:
@@ -29,7 +39,7 @@ class World:
         self.decisions = Decisions(settings)
         self.scheduler = Scheduler()
         self.network = Network(self.scheduler)
-        self.environment = Environment(self.network)
+        self.environment = Environment(self.network, rotates_names=settings.rotates_names)
         self.cluster = Cluster(settings, self.decisions, self.scheduler)
         self.told: list[Told] = []
         self.known: Counter[str] = Counter()
@@ -40,6 +50,18 @@ class World:
         self.options = _options(settings)
         self.calm_since_ms: int | None = None
         """When faults ended."""
+
+        self.is_peaceful = False
+        """Whether nothing has been wrong for so long that nothing may fail."""
+
+        self.on_complete: Callable[[], bool] = lambda: True
+        """Called when everything is read; returns whether that is all."""
+
+        self.has_bootstrap = True
+        """Whether the name of the bootstrap servers has addresses."""
+
+        self.dead_place: int | None = None
+        """Where a dead host is among the addresses of each name."""
 
         self.ends_told: dict[TopicPartition, list[tuple[int, int]]] = {}
         """The first offsets and the ends of logs that were true when the client asked."""
@@ -53,13 +75,20 @@ class World:
         self._dies_at_ms: int | None = None
         self.name_brokers()
         self.environment.on_wait = self.die_if_due
+        self.network.client.memory.limit_of = self._max_memory
 
     def tell(self, who: str, call: str, subject: object, outcome: object) -> None:
         self.told.append((self.scheduler.now_ms, who, call, subject, outcome))
 
     def name_brokers(self) -> None:
-        """Let the name of the bootstrap servers have the brokers' addresses."""
-        self.network.names[BOOTSTRAP] = [each.host for each in self.cluster.members]
+        """Let the names of the bootstrap servers and of brokers have the brokers' addresses."""
+        members = self.cluster.members
+        names = {BOOTSTRAP: [each.host for each in members]} if self.has_bootstrap else {}
+        names |= {each.name: [each.host] for each in members if each.name}
+        for addresses in names.values():
+            if self.dead_place is not None:
+                addresses.insert(self.dead_place, DEAD_HOST)
+        self.network.names.update({BOOTSTRAP: [], **names})
 
     @property
     def now_ms(self) -> int:
@@ -82,6 +111,16 @@ class World:
         waits = 2 * settings.api_ms + 2 * settings.request_ms + settings.metadata_age_ms
         return waits + settings.poll_ms + 45_000
 
+    def _max_memory(self) -> float:
+        """Return how much memory responses may take: a fetch from each broker, and smaller ones.
+
+        A response has a first batch whole, and others up to the limit (KIP-74).
+        """
+        settings = self.settings
+        limit = settings.response_bytes + self.cluster.max_batch_bytes + _OTHER_BYTES
+        responses = sum(min(each.max_response_bytes, limit) for each in self.brokers)
+        return settings.brokers * settings.buffer_bytes + responses + _OTHER_BYTES
+
     def run(self) -> None:
         """Run until the reader has ended; what brokers still have to do does not matter."""
         reader = self.reader
@@ -95,6 +134,8 @@ class World:
         return {
             "sockets": self.network.max_sockets,
             "bytes in a response": response,
+            "bytes received and kept": self.network.client.memory.max_bytes,
+            "refused connections in a second": self.network.client.most_refused,
             "ms in a poll": self.longest_ms,
         }
 
@@ -104,6 +145,8 @@ class World:
         self._dies_at_ms = self.now_ms + fired.between(1, 5_000) if fired else None
 
     def die_if_due(self) -> None:
+        if self.is_peaceful:
+            return
         if self._dies_at_ms is not None and self.now_ms >= self._dies_at_ms:
             self._dies_at_ms = None
             raise self.died_error
@@ -145,6 +188,8 @@ def _options(settings: ReadingSettings) -> SourceOptions:
         "kafkaConsumer.pollTimeoutMs": str(settings.poll_ms),
         "failOnDataLoss": "true" if settings.seed % 2 else "false",
     }
+    if settings.session_ms:
+        given |= _LOGIN
     if settings.rack:
         given["kafka.client.rack"] = settings.rack
     key = repr(given)
