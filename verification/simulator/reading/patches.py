@@ -95,8 +95,8 @@ class SimulatedPoll:
     def __init__(self) -> None:
         self._masks: dict[int, int] = {}
 
-    def register(self, waiting: SimulatedSocket, mask: int) -> None:
-        self._masks[waiting.fileno()] = mask
+    def register(self, number: int, mask: int) -> None:
+        self._masks[number] = mask
 
     def poll(self, timeout_ms: float) -> list[tuple[int, int]]:
         environment = _current[-1]

@@ -488,9 +488,9 @@ def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
 
 def _ready(awaited: Sequence[Awaited], deadline: Deadline) -> list[Callable[[], bool]]:
     """Wait, and return what receives from each connection with something to receive."""
-    connections = [connection for connection, _ in awaited]
-    has_decrypted = any(connection.has_decrypted for connection in connections)
-    ready = ready_numbers(connections, EVENT_READ, 0 if has_decrypted else deadline.remaining)
+    has_decrypted = any(connection.has_decrypted for connection, _ in awaited)
+    numbers = [connection.fileno() for connection, _ in awaited]
+    ready = ready_numbers(numbers, EVENT_READ, 0 if has_decrypted else deadline.remaining)
     return [
         receive
         for connection, receive in awaited

@@ -24,8 +24,6 @@ from ..name_resolution import Address, resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from _typeshed import FileDescriptorLike
-
     from ..security.tls_context import CurrentContext
 
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
@@ -37,33 +35,29 @@ _IN_PROGRESS: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 _MIN_SHARE_S: Final = 0.001
 
 
-def ready_numbers(
-    waiting: Iterable[FileDescriptorLike], events: int, timeout_s: float
-) -> Collection[int]:
+def ready_numbers(numbers: Iterable[int], events: int, timeout_s: float) -> Collection[int]:
     """Return the numbers of sockets to read from, or to write to, once there is one or in time."""
-    # No system call registers a socket, and a selector would take three times as long to make and to
-    # close. Windows has no poll(); select() elsewhere takes no numbers from 1,024 on.
+    # No system call registers a socket, and a selector would take three times as long to make and
+    # to close. Windows has no poll(); select() elsewhere takes no numbers from 1,024 on.
     if not hasattr(select, "poll"):
-        return _selected(waiting, events, timeout_s)
+        return _selected(numbers, events, timeout_s)
     poll, mask = select.poll(), select.POLLIN if events == EVENT_READ else select.POLLOUT
-    for each in waiting:
+    for each in numbers:
         poll.register(each, mask)
     return [number for number, _ in poll.poll(math.ceil(1_000 * timeout_s))]
 
 
-def _selected(
-    waiting: Iterable[FileDescriptorLike], events: int, timeout_s: float
-) -> Collection[int]:
+def _selected(numbers: Iterable[int], events: int, timeout_s: float) -> Collection[int]:
     with selectors.SelectSelector() as selector:
-        for each in waiting:
+        for each in numbers:
             selector.register(each, events)
         return [key.fd for key, _ in selector.select(timeout_s)]
 
 
 def is_ready(waiting: socket.socket, events: int, timeout_s: float) -> bool:
     """Return whether a socket can be read from or written to, once it can or in time."""
-    deadline = Deadline.after(timeout_s)
-    while not (found := ready_numbers((waiting,), events, min(deadline.remaining, WAIT_S))):
+    deadline, numbers = Deadline.after(timeout_s), (waiting.fileno(),)
+    while not (found := ready_numbers(numbers, events, min(deadline.remaining, WAIT_S))):
         still_waiting()
         if deadline.has_passed:
             break
