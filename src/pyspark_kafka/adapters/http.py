@@ -9,16 +9,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from email.message import Message
-from http.client import HTTPConnection, HTTPException
 from threading import Lock, Timer
 from typing import Any, Final, final
-from urllib.parse import urlsplit
+
+from urllib3 import BaseHTTPResponse, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationParseError,
+    NameResolutionError,
+    NewConnectionError,
+)
+from urllib3.util import Timeout
 
 from ..ports.clock import Deadline
 from .name_resolution import UnresolvedError, resolve
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
 
 
 @contextmanager
@@ -118,9 +128,13 @@ def connect(
             sockets.unresolved = error
         raise
     failure = OSError(f"'{host}' has no address")
-    for family, kind, protocol, _, address in addresses:
+    for left, (family, kind, protocol, _, address) in zip(
+        range(len(addresses), 0, -1), addresses, strict=True
+    ):
+        # A share for each address, so that one that is silent does not take all of the time.
+        share = Deadline.after(deadline.remaining / left)
         try:
-            return _connected(socket.socket(family, kind, protocol), address, deadline, options)
+            return _connected(socket.socket(family, kind, protocol), address, share, options)
         except OSError as error:
             failure = error
     raise failure
@@ -145,29 +159,70 @@ def _connected(
     return sock
 
 
+def _new_socket(connection: HTTPConnection) -> socket.socket:
+    """Connect as ``HTTPConnection._new_conn`` does, but resolve the name in time."""
+    timeout_s = Timeout.resolve_default_timeout(connection.timeout)
+    try:
+        return connect(
+            connection._dns_host.strip("[]"),  # noqa: SLF001  # ``host`` lacks a dot at its end
+            connection.port,
+            timeout_s,
+            connection.socket_options or (),  # type: ignore[arg-type]
+        )
+    except UnicodeError:
+        raise LocationParseError(f"'{connection.host}', which is no name of a host") from None
+    except socket.gaierror as error:
+        raise NameResolutionError(connection.host, connection, error) from error
+    except TimeoutError as error:
+        problem = f"Connection to {connection.host} timed out: {error}"
+        raise ConnectTimeoutError(connection, problem) from error
+    except OSError as error:
+        problem = f"Failed to establish a new connection: {error}"
+        raise NewConnectionError(connection, problem) from error
+
+
+class _Connection(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        return _new_socket(self)
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        cut_off_in_time(self.sock)  # which another block may have opened
+        super().request(*args, **kwargs)
+
+
+class _TlsConnection(HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        return _new_socket(self)
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        cut_off_in_time(self.sock)
+        super().request(*args, **kwargs)
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+POOLS: Final[dict[str, type[HTTPConnectionPool]]] = {"http": _Pool, "https": _TlsPool}
+"""Pools of urllib3 whose connections end with the block of ``within`` that uses them."""
+
+
 class RequestError(Exception):
-    """There is no response, or it is too large; the message says why."""
+    """There is no response, or it is cut off or too large; the message says why."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response of a server."""
+    """The response of a server; names of headers are in any case."""
 
     status: int
     body: bytes = field(repr=False)
-    headers: Message = field(default_factory=Message, repr=False)
-
-
-def post(
-    url: str,
-    body: bytes,
-    headers: Mapping[str, str],
-    deadline: Deadline,
-    tls: ssl.SSLContext | None = None,
-) -> Response:
-    """Send a body and return the response; raises as ``request``."""
-    return request("POST", url, headers, deadline, body=body, tls=tls)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def request(
@@ -182,33 +237,48 @@ def request(
 ) -> Response:
     """Send a request and return the response; no redirect is followed, and no proxy is used.
 
+    The error has no cause: the frames of its traceback would show the headers, which have logins.
+
     :raises RequestError: if there is none before the deadline, or it exceeds ``max_bytes``.
     """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    pools = PoolManager(ssl_context=tls, retries=False)
+    pools.pool_classes_by_scheme = POOLS
+    sent = {"User-Agent": "pyspark-kafka", **headers}
     try:
         with (
             within(deadline.remaining),
-            connect(host, port, deadline.remaining) as plain,
+            pools,
+            pools.request(
+                method, url, body=body, headers=sent, redirect=False, preload_content=False
+            ) as response,
         ):
-            sock = plain
-            if parts.scheme == "https":
-                context = tls or ssl.create_default_context()
-                sock = context.wrap_socket(plain, server_hostname=host)
-            with sock:
-                connection = HTTPConnection(host, port)
-                connection.sock = sock
-                connection.request(method, path, body, {"Host": parts.netloc, **headers})
-                with connection.getresponse() as response:
-                    content = response.read(max_bytes + 1)
+            content = content_of(response, max_bytes)
     except UnresolvedError as error:
-        raise RequestError(str(error)) from error
-    except (OSError, HTTPException) as error:
-        if deadline.has_passed:
-            raise RequestError("it did not answer in time") from error
-        raise RequestError(f"{type(error).__name__}: {error}") from error
-    if len(content) > max_bytes:
-        raise RequestError(f"its response exceeds {max_bytes} bytes")
-    return Response(response.status, content, response.headers)
+        reason = str(error)
+    except (HTTPError, OSError, ValueError) as error:
+        reason = "it did not answer in time" if deadline.has_passed else _reason(error)
+    else:
+        return Response(response.status, content, response.headers)
+    raise RequestError(reason)
+
+
+def content_of(response: BaseHTTPResponse, max_bytes: int) -> bytes:
+    """Return a response's content as it was sent; a part of it is an error.
+
+    :raises RequestError: if it exceeds ``max_bytes``.
+    """
+    content = bytearray()
+    # No more than that: ``read`` waits until it has all that it is asked for.
+    while chunk := response.read(
+        min(_CHUNK_BYTES, max_bytes + 1 - len(content)), decode_content=False
+    ):
+        content += chunk
+        if len(content) > max_bytes:
+            raise RequestError(f"its response exceeds {max_bytes} bytes")
+    return bytes(content)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, NewConnectionError) and isinstance(error.__cause__, OSError):
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"

@@ -1,5 +1,6 @@
 """A name server that does not answer keeps no call beyond its deadline."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -12,7 +13,7 @@ from kafka.errors import KafkaConnectionError
 
 from pyspark_kafka.adapters.checkpoints import hdfs
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.http import RequestError, connect, post
+from pyspark_kafka.adapters.http import RequestError, connect, request
 from pyspark_kafka.adapters.kafka_python.sockets import open_socket
 from pyspark_kafka.adapters.name_resolution import UnresolvedError, resolve
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -84,7 +85,7 @@ def test_kafka_python_waits_no_longer_for_a_name():
 @pytest.mark.usefixtures("lookups")
 def test_a_token_endpoint_whose_name_is_not_resolved():
     with pytest.raises(RequestError, match=f"^{UNRESOLVED}"):
-        post("http://slow.example/token", b"", {}, Deadline.after(TIMEOUT_S))
+        request("POST", "http://slow.example/token", {}, Deadline.after(TIMEOUT_S))
 
 
 def test_a_storage_whose_name_is_not_resolved(lookups, monkeypatch):
@@ -107,3 +108,28 @@ def test_all_addresses_are_tried(monkeypatch):
         with connect("two.example", port, 30, [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]) as one:
             assert one.getpeername() == ("127.0.0.1", port)
             assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_silent_address_leaves_time_for_the_next(monkeypatch):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_server(("127.0.0.2", listener.getsockname()[1]), backlog=0) as full,
+    ):
+        port = listener.getsockname()[1]
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (f"127.0.0.{last}", 0)) for last in (2, 1)
+        ]
+        with contextlib.ExitStack() as clients:
+            # Linux drops connections to a listener whose queue is full.
+            for _ in range(3):
+                client = clients.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(full.getsockname())
+            monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+            with connect("two.example", port, 0.6) as one:
+                assert one.getpeername() == ("127.0.0.1", port)
+
+
+def test_a_name_that_no_host_can_have():
+    with pytest.raises(RequestError, match=r"login\.\.example\.com.* no name of a host"):
+        request("POST", "https://login..example.com/token", {}, Deadline.after(30))

@@ -16,8 +16,9 @@ from ...domain.security.oauth import OAUTHBEARER
 from ...domain.security.secrets import hide
 from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
-from ..http import RequestError, Response, post
-from .tokens import readable
+from ..http import RequestError, Response, request
+from .tls_context import Rotating
+from .tokens import REFUSALS, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,17 +34,19 @@ _BEARER: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """RFC 6750, section 2.1."""
 
 _OK: Final = 200
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
 
 
 class _RefusedError(Exception):
-    """The endpoint gave no token; the message is its reason."""
+    """The endpoint refused a token; the message is its reason."""
 
 
 @final
 class OidcTokenProvider(TokenProvider):
-    """Requests each token from an endpoint."""
+    """Requests each token from an endpoint.
+
+    Only the statuses ``REFUSALS`` refuse a login. Any other answer without a token may be of a
+    proxy or cut off, and the endpoint is asked again.
+    """
 
     def __init__(self, source: ClientCredentials, timeout_s: float = TIMEOUT_S) -> None:
         """Read the certificates of the endpoint's authorities; nothing is requested yet.
@@ -53,52 +56,44 @@ class OidcTokenProvider(TokenProvider):
         self._source = source
         self._place = source.endpoint.partition("?")[0]
         self._timeout_s = timeout_s
-        self._tls = _tls(source)
+        files = [source.ca_location] if source.ca_location else []
+        self._tls = Rotating(files, lambda: _tls(source))
 
     def token(self) -> Token:
-        source = self._source
-        try:
-            response = self._response(Deadline.after(self._timeout_s))
-            return _token(response, source)
-        except _RefusedError as error:
-            reason = readable(hide(str(error), (source.client_secret, _encoded(source))))
-            raise AuthenticationError(self._place, OAUTHBEARER, source.client_id, reason) from None
-        except RequestError as error:
-            raise TokenUnavailableError(self._place, readable(str(error))) from error
-
-    def _response(self, deadline: Deadline) -> Response:
-        """Return the first response that is not a passing failure, or the last one."""
-        pause_s = _PAUSE_S
+        source, deadline, pause_s = self._source, Deadline.after(self._timeout_s), _PAUSE_S
         while True:
-            response: Response | RequestError
+            # Errors without a cause: its traceback would hold the header with the secret.
             try:
-                response = self._post(deadline)
+                return _token(self._response(deadline), source)
+            except _RefusedError as error:
+                reason, is_refusal = self._shown(error), True
             except RequestError as error:
-                response = error
-            is_last = deadline.remaining < pause_s
-            if isinstance(response, RequestError):
-                if is_last:
-                    raise response
-            elif is_last or not _is_passing(response):
-                return response
+                reason, is_refusal = self._shown(error), False
+            if is_refusal:
+                raise AuthenticationError(self._place, OAUTHBEARER, source.client_id, reason)
+            if deadline.remaining < pause_s:
+                raise TokenUnavailableError(self._place, reason)
             time.sleep(pause_s)
             pause_s *= 2
 
-    def _post(self, deadline: Deadline) -> Response:
+    def _response(self, deadline: Deadline) -> Response:
         source = self._source
         form = {"grant_type": "client_credentials"}
         form |= {"scope": source.scope} if source.scope else {}
         form |= {"audience": source.audience} if source.audience else {}
         headers = {
             "Accept": "application/json",
-            "Authorization": _basic(source),
+            "Authorization": f"Basic {_encoded(source)}",
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        return post(source.endpoint, urlencode(form).encode(), headers, deadline, self._tls)
+        body = urlencode(form).encode()
+        return request(
+            "POST", source.endpoint, headers, deadline, body=body, tls=self._tls.current()
+        )
 
-
-def _is_passing(response: Response) -> bool:
-    return response.status == _TOO_MANY or response.status >= _SERVER_ERROR
+    def _shown(self, error: Exception) -> str:
+        source = self._source
+        return readable(hide(str(error), (source.client_secret, _encoded(source))))
 
 
 def _tls(source: ClientCredentials) -> ssl.SSLContext | None:
@@ -113,10 +108,6 @@ def _tls(source: ClientCredentials) -> ssl.SSLContext | None:
         raise ValueError(f"Option 'kafka.https.ca.{name}' cannot be read: {error}") from error
 
 
-def _basic(source: ClientCredentials) -> str:
-    return f"Basic {_encoded(source)}"
-
-
 def _encoded(source: ClientCredentials) -> str:
     parts = [source.client_id, str(source.client_secret)]
     if source.encodes_header:
@@ -126,14 +117,13 @@ def _encoded(source: ClientCredentials) -> str:
 
 def _token(response: Response, source: ClientCredentials) -> Token:
     fields = _json_object(response.body)
-    if _is_passing(response):
-        raise RequestError(f"HTTP {response.status}")
     if response.status != _OK:
         said = [str(fields[name]) for name in ("error", "error_description") if fields.get(name)]
-        raise _RefusedError(f"HTTP {response.status} {': '.join(said)}")
+        kind = _RefusedError if response.status in REFUSALS else RequestError
+        raise kind(f"HTTP {response.status} {': '.join(said)}".strip())
     value = fields.get("access_token")
     if not isinstance(value, str) or not _BEARER.fullmatch(value):
-        raise _RefusedError("its response has no 'access_token' that is a bearer token")
+        raise RequestError("its response has no 'access_token' that is a bearer token")
     claims = claims_of(value)
     principal = claims.get("sub")
     return Token(
@@ -156,9 +146,9 @@ def _expiry_ms(expires_in: object, exp: object) -> int:
         else:
             expires_ms = int(1_000 * float(str(exp)))
     except (ValueError, OverflowError):
-        raise _RefusedError("neither its response nor the token says when it expires") from None
+        raise RequestError("neither its response nor the token says when it expires") from None
     if expires_ms <= now:
-        raise _RefusedError("its token has expired already")
+        raise RequestError("its token has expired already; check the clock of this machine")
     return expires_ms
 
 

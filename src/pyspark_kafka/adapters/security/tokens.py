@@ -29,6 +29,9 @@ USED_PART: Final = 0.8
 PAUSE_MS: Final = 10_000
 """How long nothing is requested after a failure, as by ``sasl.login.retry.backoff.max.ms``."""
 
+REFUSALS: Final = frozenset(range(400, 500)) - {408, 425, 429}
+"""The statuses of HTTP by which an issuer refuses a token. Whatever else is no token may pass: a
+time-out, a server that is busy or fails, and what a proxy answers for it."""
 
 _PASSED: Final = Deadline(-math.inf)
 

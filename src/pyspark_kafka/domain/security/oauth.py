@@ -289,7 +289,8 @@ def _checked(endpoint: str) -> str:
     try:
         parts = urlsplit(endpoint)
         host, _ = parts.hostname, parts.port
-    except ValueError:
+        (host or "").encode("idna")
+    except ValueError:  # UnicodeError is one
         host = None
     if not host or parts.username is not None or parts.fragment:
         raise ValueError(f"{name} must be a URL, as https://host/path, without a user's name")

@@ -260,8 +260,8 @@ def _servers(url: str, settings: Mapping[str, str]) -> tuple[RegistryServer, ...
 def _server(url: str) -> RegistryServer:
     try:
         parts = urlsplit(url)
-        is_usable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
+        is_usable = bool((parts.hostname or "").encode("idna")) and parts.port != 0
+    except ValueError:  # UnicodeError is one
         raise _bad_url() from None
     is_clean = url.isprintable() and not set(url) & set(" ?#")
     if parts.scheme not in {"http", "https"} or not is_usable or not is_clean:

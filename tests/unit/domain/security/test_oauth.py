@@ -220,6 +220,7 @@ def test_what_cannot_get_a_token_is_refused_with_its_reason(settings, text):
         ("https://user:hunter2@idp.example.com/token", False),
         ("https://idp.example.com:x/token", False),
         ("https:///token", False),
+        ("https://login..example.com/token", False),
         ("idp.example.com/token", False),
     ],
 )

@@ -97,6 +97,8 @@ def test_stores_and_files_are_those_of_kafkas_clients():
         (options("http://a:b"), "'http://host:port'"),
         (options("http://a:0"), "'http://host:port'"),
         (options("http://[a"), "'http://host:port'"),
+        (options("http://a..b"), "'http://host:port'"),
+        (options(f"http://{'a' * 64}"), "'http://host:port'"),
         (options("http://a/?x=1"), "'http://host:port'"),
         (options("http://a/#x"), "'http://host:port'"),
         (options("http://a b"), "'http://host:port'"),
