@@ -117,6 +117,13 @@ class TestAzureTokenProvider(TokenProviderContract):
 class GoogleIssuer(HttpIssuer):
     """Issues tokens that brokers unpack from an unsigned JWT."""
 
+    def respond(self, request: Request) -> Response:
+        if request.path.endswith("/token"):
+            found = super().respond(request)
+        else:
+            found = shown(email="me@project.iam.gserviceaccount.com", scopes=[], aliases=[])
+        return Response(found.body, found.status, (("Metadata-Flavor", "Google"),))
+
     def accepts(self, token: Token) -> bool:
         inner = base64.urlsafe_b64decode(f"{token.value.rpartition('.')[2]}==").decode()
         claims = claims_of(token.value)
@@ -132,14 +139,7 @@ class TestGoogleTokenProvider(TokenProviderContract):
         """Serve Google's metadata, as a virtual machine has them."""
         from google.auth.compute_engine import _metadata
 
-        def show(value: str, request: Request) -> Response:
-            if request.path.endswith("/token"):
-                response = shown(access_token=value, expires_in=LIFE_S)
-            else:
-                response = shown(email="me@project.iam.gserviceaccount.com", scopes=[], aliases=[])
-            return Response(response.body, headers=(("Metadata-Flavor", "Google"),))
-
-        made = GoogleIssuer(show)
+        made = GoogleIssuer(lambda value, _: shown(access_token=value, expires_in=LIFE_S))
         with serving(made.respond) as url:
             host = url.removeprefix("http://")
             monkeypatch.setenv("GCE_METADATA_HOST", host)
@@ -176,9 +176,10 @@ class AwsIssuer(TokenIssuer):
         """Do nothing: each token is signed again."""
 
     def refuse(self) -> None:
-        self._environment.delenv("AWS_ACCESS_KEY_ID")
+        self._environment.setenv("AWS_PROFILE", "missing")
 
     def allow(self) -> None:
+        self._environment.delenv("AWS_PROFILE", raising=False)
         self._environment.setenv("AWS_ACCESS_KEY_ID", "AKIAME")
         self._environment.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 

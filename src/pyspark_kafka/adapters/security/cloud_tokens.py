@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from calendar import timegm
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
@@ -13,15 +14,30 @@ from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...domain.security.oauth import OAUTHBEARER
 from ...ports.clock import epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
-from .tokens import one_line
+from .tokens import REFUSALS, one_line
 
 if TYPE_CHECKING:
     from ...domain.security.oauth import AzureIdentity, GoogleCredentials, MskIam
 
 
+_WAIT_S: Final = 5
+"""For each connection and each answer of a cloud; each is asked twice at most."""
+
+_REFUSED_BY_AWS: Final = re.compile(
+    r"AccessDenied|Unauthorized|Unrecognized|Expired|Malformed|IncompleteSignature"
+    r"|(?:Invalid|Missing)\w*(?:Id|Token|Identity)|SignatureDoesNotMatch|OptInRequired|Validation"
+)
+"""The codes of errors by which AWS refuses credentials or a role. Others may pass, such as its
+``Throttling``, ``InternalFailure`` and ``IDPCommunicationError``."""
+
+
 @final
 class MskTokenProvider(TokenProvider):
-    """Signs each token again, with the credentials that AWS's default chain has then."""
+    """Signs each token again, with the credentials that AWS's default chain has then.
+
+    Credentials that are missing may be there in a moment: services of machines and pods are busy
+    at times, and botocore does not distinguish that from a machine that has none.
+    """
 
     def __init__(self, source: MskIam) -> None:
         """Take the source; credentials are looked up for each token.
@@ -32,44 +48,83 @@ class MskTokenProvider(TokenProvider):
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
             from botocore import exceptions
         self._signer = MSKAuthTokenProvider
-        self._unavailable = (exceptions.ConnectionError, exceptions.HTTPClientError)
+        self._refused = exceptions.ClientError
+        self._unusable = (
+            ValueError,
+            exceptions.ConfigNotFound,
+            exceptions.ConfigParseError,
+            exceptions.InvalidConfigError,
+            exceptions.PartialCredentialsError,
+            exceptions.ProfileNotFound,
+            exceptions.SSOError,
+        )
         self._source = source
 
     def token(self) -> Token:
         try:
-            value, expires_ms = self._signed(self._source.region or _default_region())
-        except self._unavailable as error:
+            value, expires_ms = self._signed()
+        except self._unusable as error:
+            raise self._error(error) from error
+        except self._refused as error:
+            if _REFUSED_BY_AWS.match(error.response.get("Error", {}).get("Code", "")):
+                raise self._error(error) from error
             raise TokenUnavailableError("AWS", one_line(error)) from error
         except Exception as error:
-            # botocore's errors, and an AttributeError if there are no credentials.
-            is_missing = isinstance(error, AttributeError)
-            reason = "no AWS credentials were found" if is_missing else one_line(error)
-            raise AuthenticationError("Amazon MSK", "AWS IAM", "", reason) from error
+            raise TokenUnavailableError("AWS", one_line(error)) from error
         return Token(value, expires_ms)
 
-    def _signed(self, region: str) -> tuple[str, int]:
-        source, signer = self._source, self._signer
-        if source.role_arn:
-            session = [source.session_name] if source.session_name else []
-            signed = signer.generate_auth_token_from_role_arn(region, source.role_arn, *session)
-        elif source.profile:
-            signed = signer.generate_auth_token_from_profile(region, source.profile)
-        else:
-            signed = signer.generate_auth_token(region)
+    def _error(self, error: Exception) -> AuthenticationError:
+        return AuthenticationError("Amazon MSK", "AWS IAM", "", one_line(error))
+
+    def _signed(self) -> tuple[str, int]:
+        from botocore.config import Config
+        from botocore.credentials import CredentialProvider
+        from botocore.session import Session
+
+        source = self._source
+        session = Session(profile=None if source.role_arn else source.profile or None)
+        # Botocore's defaults are five attempts of a minute each.
+        limits = Config(
+            connect_timeout=_WAIT_S, read_timeout=_WAIT_S, retries={"total_max_attempts": 2}
+        )
+        session.set_default_client_config(limits)
+        default_region = session.get_config_variable("region")
+        region = source.region or default_region
+        if not region:
+            raise ValueError("the brokers' names have no region; set AWS_DEFAULT_REGION")
+
+        class Found(CredentialProvider):  # type: ignore[misc]  # botocore has no types
+            def load(self) -> Any:
+                return _credentials(session, source, default_region or region)
+
+        signed = self._signer.generate_auth_token_from_credentials_provider(region, Found())
         value, expires_ms = signed
         return value, expires_ms
 
 
-def _default_region() -> str:
-    from botocore.session import Session
+def _credentials(session: Any, source: MskIam, region: str) -> Any:
+    """Return the credentials of a session, or of the role that it takes in a region."""
+    from botocore.credentials import Credentials
 
-    region = Session().get_config_variable("region")
-    if not region:
-        raise ValueError("the brokers' names have no region; set AWS_DEFAULT_REGION")
-    return str(region)
+    if not source.role_arn:
+        found = session.get_credentials()
+        if found is None:
+            raise LookupError("no AWS credentials were found")
+        return found
+    name = source.session_name or "MSKSASLDefaultSession"
+    assumed = session.create_client("sts", region).assume_role(
+        RoleArn=source.role_arn, RoleSessionName=name
+    )["Credentials"]
+    return Credentials(assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"])
 
 
-_LIMITS: Final = {"connection_timeout": 5, "read_timeout": 5, "retry_total": 1}
+_LIMITS: Final = {"connection_timeout": _WAIT_S, "read_timeout": _WAIT_S, "retry_total": 1}
+
+_REFUSED_BY_ISSUER: Final = re.compile(
+    r"\b(?:invalid_(?:client|grant|request|scope)|unauthorized_client|access_denied"
+    r"|unsupported_grant_type)\b"
+)
+"""The errors of RFC 6749, section 5.2; azure-identity keeps nothing of a refusal but its text."""
 
 
 @final
@@ -82,10 +137,9 @@ class AzureTokenProvider(TokenProvider):
         :raises MissingDependencyError: if the extra ``azure`` is not installed.
         """
         with requires_extra("azure", "azure", "The login at Azure"):
-            from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
+            from azure.core.exceptions import AzureError
             from azure.identity import DefaultAzureCredential
         self._error = AzureError
-        self._unavailable = (ServiceRequestError, ServiceResponseError)
         self._scope = source.scope
         self._credential = DefaultAzureCredential(
             managed_identity_client_id=source.client_id or None, **_LIMITS
@@ -94,16 +148,17 @@ class AzureTokenProvider(TokenProvider):
     def token(self) -> Token:
         try:
             found = self._credential.get_token(self._scope)
-        except self._unavailable as error:
+        except self._error as error:
+            if _REFUSED_BY_ISSUER.search(str(error)):
+                raise AuthenticationError("Azure", OAUTHBEARER, "", one_line(error)) from error
             raise TokenUnavailableError("Azure", one_line(error)) from error
-        except (self._error, ValueError) as error:
+        except ValueError as error:
             raise AuthenticationError("Azure", OAUTHBEARER, "", one_line(error)) from error
         return Token(found.token, 1_000 * found.expires_on)
 
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _HEADER: Final = {"typ": "JWT", "alg": "GOOG_OAUTH2_TOKEN"}
-_TIMEOUT_S: Final = 5
 
 
 @final
@@ -117,22 +172,34 @@ class GoogleTokenProvider(TokenProvider):
         """
         with requires_extra("google", "google", "The login at Google"):
             import google.auth
-            from google.auth.exceptions import GoogleAuthError, TransportError
+            from google.auth.exceptions import GoogleAuthError, RefreshError
             from google.auth.transport.requests import Request
         self._default = google.auth.default
         self._error = GoogleAuthError
-        self._unavailable = TransportError
+        self._refused = RefreshError
         self._request: type[Any] = Request
 
     def token(self) -> Token:
         try:
             credentials: Any = self._default(scopes=[_SCOPE])[0]
-            credentials.refresh(partial(self._request(), timeout=_TIMEOUT_S))
+            credentials.refresh(partial(self._request(), timeout=_WAIT_S))
             return _token(credentials)
-        except self._unavailable as error:
+        except self._error as error:
+            if isinstance(error, self._refused) and _is_refused_by_google(error):
+                raise AuthenticationError("Google", OAUTHBEARER, "", one_line(error)) from error
             raise TokenUnavailableError("Google", one_line(error)) from error
-        except (self._error, ValueError) as error:
+        except ValueError as error:
             raise AuthenticationError("Google", OAUTHBEARER, "", one_line(error)) from error
+
+
+def _is_refused_by_google(error: Any) -> bool:
+    """Return whether an issuer answered a ``RefreshError``, and did not ask to come again."""
+    cause = error.__cause__
+    if cause is None:
+        return not error.retryable
+    # The answer of a machine's metadata service, if there was one.
+    status = getattr(cause.args[-1], "status", 0) if cause.args else 0
+    return status in REFUSALS
 
 
 def _token(credentials: Any) -> Token:
