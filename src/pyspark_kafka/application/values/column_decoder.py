@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import FailureReason, UnknownSchemaError, describe_failure
+from ...ports.clock import Deadline
+from .schema_cache import REST_S, UNKNOWN_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +25,18 @@ if TYPE_CHECKING:
 
 @final
 class NewSchemas:
-    """Asks the registry once for each schema which version of the subject it is."""
+    """Asks the registry once for each schema which version of the subject it is.
+
+    A schema that is unknown may be one of another subject, or one that this server of the registry
+    does not have yet: it is asked for again, after pauses that double.
+    """
 
     def __init__(self, registry: SchemaRegistry, version: SubjectVersion) -> None:
         """Take the version with which the query reads."""
         self._registry = registry
         self._version = version
         self._newer: dict[int | str, SubjectVersion | None] = {version.schema_id: None}
+        self._unknown: dict[int | str, tuple[Deadline, float]] = {}
 
     def first_of(self, payloads: Payloads) -> tuple[int, SubjectVersion] | None:
         """Return the first row whose schema is a newer version of the subject, and the version.
@@ -45,17 +52,18 @@ class NewSchemas:
         return min(found, key=lambda each: each[0], default=None)
 
     def _newer_version(self, writer: WriterSchema) -> SubjectVersion | None:
-        if writer.schema_id not in self._newer:
-            self._newer[writer.schema_id] = self._look_up(writer)
-        return self._newer[writer.schema_id]
-
-    def _look_up(self, writer: WriterSchema) -> SubjectVersion | None:
-        try:
-            found = self._registry.look_up(self._version.subject, writer.schema)
-        except UnknownSchemaError:
-            # It is a schema of another subject.
-            return None
-        return found if found.version > self._version.version else None
+        schema_id = writer.schema_id
+        pause, pause_s = self._unknown.get(schema_id, (None, UNKNOWN_S))
+        if schema_id not in self._newer and (pause is None or pause.has_passed):
+            try:
+                found = self._registry.look_up(self._version.subject, writer.schema)
+            except UnknownSchemaError:
+                longer_s = min(2 * pause_s, REST_S)
+                self._unknown[schema_id] = Deadline.after(pause_s), longer_s
+            else:
+                is_newer = found.version > self._version.version
+                self._newer[schema_id] = found if is_newer else None
+        return self._newer.get(schema_id)
 
 
 class Framing(Protocol):

@@ -150,6 +150,9 @@ class RestClient:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1_000
         self._tls = _current_context(settings)
+        self._first = 0
+        """The server that answered last: one that is away is not waited for by each request."""
+
         self._session: ProcessLocal[tuple[ssl.SSLContext | None, Session]] = ProcessLocal()
 
     def request(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
@@ -174,9 +177,10 @@ class RestClient:
         while True:
             failures: list[_AttemptError] = []
             unknown: UnknownSchemaError | None = None
-            for server in self._settings.servers:
+            servers, first = self._settings.servers, self._first
+            for place in (*range(first, len(servers)), *range(first)):
                 try:
-                    return parse(json_object(self._answer(server, request, deadline)))
+                    found = parse(json_object(self._answer(servers[place], request, deadline)))
                 except NonsenseError as error:
                     failures.append(_AttemptError(str(error)))
                 except _AttemptError as error:
@@ -185,6 +189,9 @@ class RestClient:
                     # Another server may be ahead, also one that does not answer now: they follow
                     # one that registers schemas.
                     unknown = error
+                else:
+                    self._first = place
+                    return found
             if unknown is not None and not failures:
                 raise unknown
             may_pass = may_repeat and any(failure.may_pass for failure in failures)
@@ -202,9 +209,11 @@ class RestClient:
 
     def _answer(self, server: RegistryServer, request: Request, deadline: Deadline) -> bytes:
         """Return the content of a good answer."""
-        # Half of the time for each server, so that a silent one does not take it all.
-        longest_s = self._timeout_s / (2 * len(self._settings.servers))
-        seconds = max(0.001, min(deadline.remaining, longest_s))
+        # Half of the time that is left, so that a silent server does not take it all, but for each
+        # server at least its share of half of the time.
+        remaining_s = deadline.remaining
+        share_s = self._timeout_s / (2 * len(self._settings.servers))
+        seconds = max(0.001, min(remaining_s, max(remaining_s / 2, share_s)))
         try:
             with within(seconds):
                 response = self._send(server, request, seconds)

@@ -261,6 +261,23 @@ def test_redirects_are_not_followed():
     assert requests == []
 
 
+def test_a_silent_server_is_waited_for_once():
+    with silent_listener() as silent, serving(answers(GOOD)[0]) as url:
+        registry = connected(f"http://{silent.address},{url}", "2000")
+        for schema_id in range(3):
+            assert registry.by_id(schema_id) == INT
+        assert silent.connections == 1
+
+
+def test_further_servers_do_not_shorten_the_time_of_a_request():
+    body = b'{"schema": "\\"int\\""}'
+    content = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    with trickling_listener(content, pause_s=0.6, step=len(content) // 2 + 1) as slow:
+        url = f"http://{slow.address}"
+        assert connected(f"{url},{url},{url}", "2400").by_id(1) == INT
+        assert slow.connections == 1
+
+
 UNKNOWN: Final = as_json(404, error_code=40403, message="not found")
 
 
