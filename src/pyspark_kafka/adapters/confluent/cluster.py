@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 from confluent_kafka import KafkaException
 
 from ...domain.options.option import server_list
+from ...domain.security.errors import TokenUnavailableError
 from ...ports.clock import Deadline
 from .cluster_errors import ClusterErrors
 from .cluster_settings import ClusterSettings
@@ -44,6 +45,9 @@ _FORCED: Final = {
     "reconnect.backoff.max.ms": "60000",
     "metadata.recovery.strategy": "none",
 }
+
+_NO_TOKEN: Final = "OAuth token not set"  # noqa: S105
+"""In confluent-kafka's error of a client whose first token was late or had expired."""
 
 _SERVERS: Final = "bootstrap.servers"
 
@@ -108,7 +112,10 @@ class Cluster:
         try:
             return client(config, logger=log)
         except KafkaException as error:
-            raise self.settings.options_error(error.args[0].str()) from None
+            reason = error.args[0].str()
+            if _NO_TOKEN in reason:
+                raise TokenUnavailableError("the issuer of tokens", reason) from None
+            raise self.settings.options_error(reason) from None
 
     def _token_callback(self) -> dict[str, Callable[[str], tuple[object, ...]]]:
         """Return the callback for the tokens of confluent-kafka's clients, if the login has some.

@@ -136,6 +136,8 @@ class ClusterErrors:
                 known.bootstrap_servers, known.mechanism, known.user, reason
             )
             self._refused_until = Deadline.after(REFUSED_LOGIN_S)
+            if known.tokens is not None:
+                known.tokens.forget()
         elif is_tls_failure(error) or (not self.is_checked and is_plaintext(error)):
             self._tls_failure = error.str()
             self._failed_config = self._settings.used

@@ -170,7 +170,8 @@ class _Setup(BrokerConnection):
             request = SaslAuthenticateRequest(auth_bytes=message)
             answer = self._ask(request, SaslAuthenticateResponse, version)
             if answer.error_code:
-                raise kafka_errors.for_code(answer.error_code)(answer.error_message or "")
+                # The mechanism raises it: it forgets a token that is refused.
+                messages.throw(kafka_errors.for_code(answer.error_code)(answer.error_message or ""))
             session_ms = answer.session_lifetime_ms or session_ms
             try:
                 message = _Hidden(messages.send(answer.auth_bytes))

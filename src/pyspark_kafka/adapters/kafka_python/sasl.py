@@ -189,13 +189,18 @@ def _oauth(login: Login, host: str) -> Messages:
     if login.tokens is None:
         raise SaslAuthenticationFailedError("there is nothing that gets tokens")
     source = login.tokens.at(host) if isinstance(login.tokens, MskIam) else login.tokens
-    token = token_provider(source).token()
+    provider = token_provider(source)
+    token = provider.token()
     extensions = "".join(f"{name}={value}\1" for name, value in token.extensions)
-    refusal = yield f"n,,\1auth=Bearer {token.value}\1{extensions}\1".encode()
-    if refusal:
-        # The broker ends the login after this answer (RFC 7628, section 3.2.3).
-        yield b"\1"
-        raise SaslAuthenticationFailedError(refusal.decode(errors="replace"))
+    try:
+        refusal = yield f"n,,\1auth=Bearer {token.value}\1{extensions}\1".encode()
+        if refusal:
+            # The broker ends the login after this answer (RFC 7628, section 3.2.3).
+            yield b"\1"
+            raise SaslAuthenticationFailedError(refusal.decode(errors="replace"))  # noqa: TRY301
+    except SaslAuthenticationFailedError:
+        provider.forget(token)
+        raise
 
 
 MECHANISMS: Final[Mapping[str, Callable[[Login, str], Messages]]] = {

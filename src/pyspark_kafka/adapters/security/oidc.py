@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final, final
@@ -18,7 +17,7 @@ from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
 from ..http import RequestError, Response, request
 from .tls_context import Rotating
-from .tokens import REFUSALS, readable
+from .tokens import BEARER, REFUSALS, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +29,6 @@ TIMEOUT_S: Final = 10.0
 """For all attempts together: Java's connections to token endpoints have no limit at all."""
 
 _PAUSE_S: Final = 0.2
-_BEARER: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-"""RFC 6750, section 2.1."""
-
 _OK: Final = 200
 
 
@@ -122,7 +118,7 @@ def _token(response: Response, source: ClientCredentials) -> Token:
         kind = _RefusedError if response.status in REFUSALS else RequestError
         raise kind(f"HTTP {response.status} {': '.join(said)}".strip())
     value = fields.get("access_token")
-    if not isinstance(value, str) or not _BEARER.fullmatch(value):
+    if not isinstance(value, str) or not BEARER.fullmatch(value):
         raise RequestError("its response has no 'access_token' that is a bearer token")
     claims = claims_of(value)
     principal = claims.get("sub")

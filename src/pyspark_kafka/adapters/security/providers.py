@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=64)
-def token_provider(source: TokenSource) -> TokenProvider:
+def token_provider(source: TokenSource) -> RenewedTokens:
     """Return what gets tokens from a source, and keeps them as long as they are of use.
 
     :raises ValueError: if the source cannot be used.

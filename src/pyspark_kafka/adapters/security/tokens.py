@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 from typing import Final, TypeAlias, final
@@ -15,6 +16,7 @@ from ...domain.security.oauth import (
     OAUTHBEARER,
     PROVIDER_NAMES,
     TokenFunction,
+    is_extension,
 )
 from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
@@ -76,6 +78,12 @@ class RenewedTokens(TokenProvider):
             return outcome
         raise outcome.with_traceback(None)
 
+    def forget(self, token: Token | None = None) -> None:
+        """Request another token next time: a broker refused this one, or else any that is kept."""
+        held = self._local.get()
+        if held is not None and isinstance(held.outcome, Token) and token in (None, held.outcome):
+            held.outcome = None
+
     def _renewed(self, held: _Held) -> Token | _NoTokenError:
         try:
             token = self._provider.token()
@@ -102,6 +110,12 @@ class RenewedTokens(TokenProvider):
 GROUP: Final = "pyspark_kafka.token_providers"
 _OPTION: Final = "Option 'tokenProvider'"
 
+BEARER: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+"""RFC 6750, section 2.1."""
+
+_MAX_MS: Final = 2**63
+"""librdkafka's times are integers of 64 bits."""
+
 
 @final
 class FunctionTokenProvider(TokenProvider):
@@ -122,16 +136,38 @@ class FunctionTokenProvider(TokenProvider):
             raise
         except Exception as error:
             # The function may raise anything, and so may what it calls.
-            raise self._error(one_line(error)) from error
+            raise TokenUnavailableError(f"'{self._name}'", one_line(error)) from error
         if not isinstance(found, Token):
             raise self._error(
                 f"it returned {type(found).__name__}, "
                 "not pyspark_kafka.ports.security.token_provider.Token"
             )
-        return found
+        problem = _problem(found)
+        if problem:
+            raise self._error(f"it returned a token {problem}")
+        if found.expires_ms <= epoch_ms():
+            reason = "its token has expired already; check the clock, and that 'expires_ms' is in "
+            raise TokenUnavailableError(f"'{self._name}'", f"{reason}milliseconds")
+        return replace(found, expires_ms=int(found.expires_ms))
 
     def _error(self, reason: str) -> AuthenticationError:
         return AuthenticationError(f"'{self._name}'", OAUTHBEARER, "", reason)
+
+
+def _problem(token: Token) -> str:
+    """Return why no client can send a token, empty if they can."""
+    # A function of a user may have put anything there.
+    fields: tuple[object, ...] = (token.value, token.expires_ms, token.principal)
+    value, expires_ms, principal = fields
+    if not isinstance(value, str) or not BEARER.fullmatch(value):
+        return "whose value has characters that bearer tokens do not have"
+    if not isinstance(expires_ms, int | float) or not 0 <= expires_ms < _MAX_MS:
+        return "whose 'expires_ms' is no time in milliseconds"
+    if not isinstance(principal, str) or not principal.isprintable():
+        return "whose principal is not a printable text"
+    if not all(is_extension(str(name), str(value)) for name, value in token.extensions):
+        return "with an extension that brokers do not accept"
+    return ""
 
 
 def _function(name: str) -> Callable[[], object]:

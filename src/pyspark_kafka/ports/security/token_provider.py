@@ -24,8 +24,9 @@ class Token:
     extensions: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        # Functions of users return any text.
-        object.__setattr__(self, "value", Secret(self.value))
+        # What is no text stays: a function of a user returned it, and its error says so.
+        if isinstance(self.value, str):
+            object.__setattr__(self, "value", Secret(self.value))
 
 
 class TokenProvider(ABC):

@@ -8,7 +8,7 @@ from types import ModuleType
 from unittest.mock import Mock
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.handle import Handle, TokenRefresh, set_token
@@ -98,6 +98,16 @@ def test_a_handle_says_why_it_has_no_token(issuer, cluster, handle):
 def test_a_token_that_librdkafka_does_not_accept(issuer, handle):
     assert set_token(handle.library, handle.client, issuer()) == ""
     assert "expire" in set_token(handle.library, handle.client, Token(TOKEN, 1_000))
+
+
+def test_a_refused_token_is_not_kept(issuer, cluster):
+    tokens = cluster.settings.tokens
+    tokens.token()
+    issuer.error = TokenUnavailableError("the issuer", "asked again")
+    refusal = "SASL authentication error: Authentication failed: invalid_token (after 3ms)"
+    cluster.errors.remember_error(KafkaError(KafkaError._AUTHENTICATION, refusal))
+    with pytest.raises(TokenUnavailableError, match="asked again"):
+        tokens.token()
 
 
 def test_the_callback_for_tokens_goes_with_its_handle(cluster):

@@ -1,3 +1,4 @@
+import itertools
 import socket
 import ssl
 import sys
@@ -185,6 +186,34 @@ def test_a_token_is_sent_with_its_extensions(monkeypatch):
     assert refused.send(b'{"status":"invalid_token"}') == b"\x01"
     with pytest.raises(SaslAuthenticationFailedError, match="invalid_token"):
         refused.send(b"")
+
+
+@pytest.mark.parametrize("is_thrown", [False, True])
+def test_a_refused_token_is_not_sent_again(monkeypatch, *, is_thrown):
+    """A broker refuses by an answer of the mechanism, or by the response's error."""
+    numbers = itertools.count(1)
+    module = ModuleType("tokens_of_a_refusal")
+    module.__dict__["token"] = lambda: Token(f"token-{next(numbers)}", 2**60)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    name = {"sasl.login.callback.handler.class": "tokens_of_a_refusal:token"}
+    config = client_config(SERVERS | OAUTH | name)
+    token_provider.cache_clear()
+
+    def login() -> Any:
+        return MECHANISMS["OAUTHBEARER"](config["login"], "b")
+
+    first, again = login(), login()
+    assert b"token-1" in next(first)
+    if is_thrown:
+        with pytest.raises(SaslAuthenticationFailedError, match="no"):
+            first.throw(SaslAuthenticationFailedError("no"))
+    else:
+        first.send(b"no")
+        with pytest.raises(SaslAuthenticationFailedError):
+            first.send(b"")
+    assert b"token-2" in next(again)
+    again.close()
+    assert b"token-2" in next(login())
 
 
 def kerberos(options: str) -> dict[str, str]:

@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import Final
 
 import pytest
 
 from pyspark_kafka.adapters.security.providers import token_provider
-from pyspark_kafka.adapters.security.tokens import PAUSE_MS, RenewedTokens
+from pyspark_kafka.adapters.security.tokens import PAUSE_MS, FunctionTokenProvider, RenewedTokens
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.domain.security.oauth import (
@@ -95,6 +96,13 @@ def test_the_token_is_used_to_its_end_while_its_issuer_is_asked_every_ten_second
     with pytest.raises(type(error)):
         issuing.kept_value()
     issuing.now_ms += PAUSE_MS
+    assert issuing.kept_value() == "t2"
+
+
+def test_a_token_that_a_broker_refused_is_not_kept():
+    issuing = Issuing()
+    assert issuing.kept_value() == "t1"
+    issuing.kept.forget()
     assert issuing.kept_value() == "t2"
 
 
@@ -190,5 +198,42 @@ def test_another_distribution_registers_a_function(tmp_path, monkeypatch):
     (tmp_path / "vault_of_a_test.py").write_text("def token():\n    raise KeyError('sealed')\n")
     monkeypatch.syspath_prepend(tmp_path)
     provider = token_provider(TokenFunction("vault"))
-    with pytest.raises(AuthenticationError, match="at 'vault' was refused: KeyError: 'sealed'"):
+    with pytest.raises(TokenUnavailableError, match=r"from 'vault' .*: KeyError: 'sealed'"):
         provider.token()
+
+
+NOW_MS: Final = 1_000 * int(time.time())
+
+
+@pytest.mark.parametrize(
+    ("token", "error", "text"),
+    [
+        (Token(b"abc", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),  # type: ignore[arg-type]
+        (Token("abc\n", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token("ab\0c", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token("", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token("abc", 10**20), AuthenticationError, "'expires_ms' is no time"),
+        (Token("abc", "9"), AuthenticationError, "'expires_ms' is no time"),  # type: ignore[arg-type]
+        (Token("abc", float("nan")), AuthenticationError, "'expires_ms' is no time"),  # type: ignore[arg-type]
+        (Token("abc", NOW_MS + LIFE_MS, "a\0b"), AuthenticationError, "principal"),
+        (
+            Token("abc", NOW_MS + LIFE_MS, extensions=(("pool", "a\1auth=Bearer b"),)),
+            AuthenticationError,
+            "an extension",
+        ),
+        (Token("abc", NOW_MS // 1_000), TokenUnavailableError, "expired already"),
+    ],
+)
+def test_what_a_function_returns_is_a_token_that_clients_can_send(token, error, text, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokens_of_a_test", ModuleType("tokens_of_a_test"))
+    monkeypatch.setattr("tokens_of_a_test.token", lambda: token, raising=False)
+    with pytest.raises(error, match=text):
+        FunctionTokenProvider(TokenFunction("tokens_of_a_test:token")).token()
+
+
+def test_a_time_of_a_function_may_be_a_float(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokens_of_a_test", ModuleType("tokens_of_a_test"))
+    found = Token("abc", NOW_MS + LIFE_MS + 0.5)  # type: ignore[arg-type]
+    monkeypatch.setattr("tokens_of_a_test.token", lambda: found, raising=False)
+    token = FunctionTokenProvider(TokenFunction("tokens_of_a_test:token")).token()
+    assert (type(token.expires_ms), token.expires_ms) == (int, NOW_MS + LIFE_MS)
