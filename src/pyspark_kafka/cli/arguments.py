@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -244,14 +244,46 @@ def _name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-def client_settings(name: str) -> tuple[tuple[str, str], ...]:
-    """Read a file of client settings like Kafka's own tools: one ``name=value`` a line.
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_CONTINUES: Final = re.compile(r"(?<!\\)(?:\\\\)*\\$")
+_SETTING: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
-    A line that ends with a backslash continues on the next one; ``#`` begins a comment.
+
+def client_settings(name: str) -> tuple[tuple[str, str], ...]:
+    """Read a file of client settings like Kafka's own tools, by ``java.util.Properties``.
+
+    Unlike there, a line without a value is refused, and the file is in UTF-8.
     """
-    lines = re.sub(r"\\\n\s*", "", _content(name)).splitlines()
-    given = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return tuple((setting.strip(), value.strip()) for setting, value in map(_name_and_value, given))
+    found = []
+    for line in _properties(_content(name).removeprefix("\ufeff")):
+        match = _SETTING.fullmatch(line)
+        setting, value = map(_unescaped, match.groups()) if match else ("", "")
+        if not setting or len(setting) == len(line):
+            raise argparse.ArgumentTypeError("a setting has the form name=value")
+        found.append((setting, value.strip()))
+    return tuple(found)
+
+
+def _properties(text: str) -> Iterator[str]:
+    """Yield the settings of a file: a comment does not continue, and a setting may."""
+    lines = iter(_LINE_END.split(text))
+    for line in lines:
+        setting = line.lstrip(" \t\f")
+        if not setting or setting[0] in "#!":
+            continue
+        while _CONTINUES.search(setting):
+            setting = setting[:-1] + next(lines, "").lstrip(" \t\f")
+        yield setting
+
+
+def _unescaped(text: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        code, other = found.groups()
+        return chr(int(code, 16)) if code else _ESCAPED.get(other, other)
+
+    return _ESCAPE.sub(character, text)
 
 
 def json_file(name: str) -> dict[str, Any]:

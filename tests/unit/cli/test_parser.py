@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_kafka.bootstrap.plugins import client_names
-from pyspark_kafka.cli.arguments import Connection, storage_options
+from pyspark_kafka.cli.arguments import Connection, client_settings, storage_options
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from tests.unit.cli.arguments import parsed, refused
 
@@ -198,7 +198,35 @@ def test_client_settings_are_read_from_a_file(tmp_path):
     )
 
 
-@pytest.mark.parametrize("text", ["no setting", None])
+def test_client_settings_are_read_as_javas_properties(tmp_path):
+    """What each line means was read by ``java.util.Properties``."""
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "\ufeff# see C:\\dir\\\n"
+        "security.protocol=SASL_PLAINTEXT\r\n"
+        "! another comment\n"
+        r"sasl.jaas.config=a.Module required password=\"p\\\"x\";"
+        "\n"
+        r"ssl.truststore.password caf\u00e9\=1"
+        "\n"
+        "ssl.key.password : a\u2028b\n"
+        "a.b=c\\\\\n"
+        "d\\=e=f\\\n   \tg\n"
+        r"h=\t\q",
+        newline="",
+    )
+    assert client_settings(str(file)) == (
+        ("security.protocol", "SASL_PLAINTEXT"),
+        ("sasl.jaas.config", 'a.Module required password="p\\"x";'),
+        ("ssl.truststore.password", "café=1"),
+        ("ssl.key.password", "a\u2028b"),
+        ("a.b", "c\\"),
+        ("d=e", "fg"),
+        ("h", "q"),
+    )
+
+
+@pytest.mark.parametrize("text", ["nosetting", "= value", None])
 def test_an_invalid_settings_file_is_refused(text, tmp_path, capsys):
     file = tmp_path / "client.properties"
     if text is not None:
