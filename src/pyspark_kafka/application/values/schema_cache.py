@@ -14,7 +14,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ...domain.values.errors import RegistryUnavailableError, UnknownSchemaError
-from ...domain.values.registry import ImportedSchema, Schema, SubjectVersion, in_context_of
+from ...domain.values.registry import (
+    ImportedSchema,
+    Schema,
+    SchemaType,
+    SubjectVersion,
+    in_context_of,
+)
 from ...ports.clock import Deadline
 from ...ports.values.schema_registry import SchemaRegistry
 
@@ -144,6 +150,7 @@ class SchemaCache(SchemaRegistry):
         self._patience = _Patience(patience_s)
         self._by_id = _Answers[tuple[int, str | None], Schema](unknown_s)
         self._by_guid = _Answers[tuple[str, str | None], Schema](unknown_s)
+        self._by_global_id = _Answers[tuple[int, SchemaType], Schema](unknown_s)
         self._versions = _Answers[tuple[str, int], SubjectVersion](unknown_s)
 
     @property
@@ -168,6 +175,16 @@ class SchemaCache(SchemaRegistry):
             (guid, subject),
             lambda: self._resolved(
                 self._patience.ask(lambda: self._registry.by_guid(guid, subject)), subject, what
+            ),
+        )
+
+    def by_global_id(self, global_id: int, kind: SchemaType) -> Schema:
+        """Return as ``SchemaRegistry.by_global_id``, with all imports."""
+        what = f"schema with the global id {global_id}"
+        return self._by_global_id.get(
+            (global_id, kind),
+            lambda: self._resolved(
+                self._patience.ask(lambda: self._registry.by_global_id(global_id, kind)), None, what
             ),
         )
 

@@ -135,10 +135,11 @@ def _column(column: str) -> ColumnOptions:
             f"{column}Framing",
             _choice(f"{column}Framing", Framing),
             None,
-            "`none`, `confluent`, `confluent-header`, `apicurio`",
+            "`none`, `confluent`, `confluent-header`, `apicurio`, `apicurio-global`",
             f"Where the id of the schema of each {column} is: nowhere, in front of it as with "
             "Confluent's serializers, in a header of the record, or where Apicurio's serializers "
-            "for Avro and JSON write content ids. Writes do not have `apicurio`.",
+            "write it. Headers name the kind of their ids; in front of values, `apicurio` reads "
+            "content ids and `apicurio-global` global ids. Both are for reads only.",
             "`confluent` with a registry, otherwise `none`",
         ),
         text(

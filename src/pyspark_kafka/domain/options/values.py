@@ -219,28 +219,18 @@ class _ValueReading:
         chosen = self.reading.read(options.framing)
         if chosen is None:
             return Framing.NONE if registry is None else Framing.CONFLUENT
-        if chosen is Framing.APICURIO:
-            self._check_apicurio(options)
+        if self.writes and chosen.is_apicurios:
+            self.reading.problems.append(
+                f"{options.framing.name} '{chosen.value}' is for reads. Write with "
+                f"'{Framing.CONFLUENT.value}': Apicurio's deserializers read that, with content "
+                "ids of 4 bytes"
+            )
         # A read can skip ids and take the schema of the options for the writers', too.
         if self.writes and chosen is not Framing.NONE and registry is None:
             self.reading.problems.append(
                 f"{options.framing.name} '{chosen.value}' needs {_REGISTRY}"
             )
         return chosen
-
-    def _check_apicurio(self, options: ColumnOptions) -> None:
-        name = f"{options.framing.name} '{Framing.APICURIO.value}'"
-        if self.writes:
-            self.reading.problems.append(
-                f"{name} is for reads. Write with '{Framing.CONFLUENT.value}': Apicurio's "
-                "deserializers read that, with content ids of 4 bytes"
-            )
-        elif self.reading.read(options.format) == PROTOBUF:
-            self.reading.problems.append(
-                f"{name} is not for {PROTOBUF}: Apicurio's serializers write the name of the "
-                "message there. Let the producers use Confluent's serializers, or set "
-                f"'{options.framing.name}' to 'none' and skip what is in front of the message"
-            )
 
     def _format_options(self) -> Mapping[str, tuple[Option[Any], ...]]:
         return SINK_FORMAT_OPTIONS if self.writes else FORMAT_OPTIONS

@@ -55,7 +55,8 @@ FAILURE_TEXTS: Final = {
     FailureReason.NO_FRAMING: "it has no schema id (check 'valueFraming' or 'keyFraming')",
     FailureReason.UNKNOWN_SCHEMA: "the schema registry has no schema with its id",
     FailureReason.INCOMPATIBLE_SCHEMA: "its schema cannot be read as the schema of the query",
-    FailureReason.UNKNOWN_MESSAGE: "its schema has no such message",
+    FailureReason.UNKNOWN_MESSAGE: "its schema has no such message (check 'valueFraming' or "
+    "'keyFraming': Apicurio's serializers name messages in their own way)",
 }
 """What is wrong with a value, for error messages."""
 
@@ -259,22 +260,17 @@ class UnencodableValueError(PysparkKafkaError, ValueError):
         )
 
 
-GLOBAL_ID: Final = "globalId"
-"""The schema id of values that have only a global id of Apicurio."""
-
-_UNKNOWN_IDS: Final = {
-    0: "If Apicurio's serializers wrote it, the id has 8 bytes. If it is a content id, set "
-    "'valueFraming' or 'keyFraming' to apicurio",
-    GLOBAL_ID: "Registries are asked for content ids: set 'apicurio.registry.use-id' of the "
-    "producers to contentId",
-}
-"""What to do about ids that no registry has."""
+_NO_REGISTRYS_ID: Final = 0
+"""An id that no registry gives: the first half of one with 8 bytes."""
 
 
 def describe_failure(reason: FailureReason, field: str = "", schema_id: int | str = "") -> str:
     """Return what is wrong with a value, with its field and schema where they are known."""
     where = f" (field '{field}')" if field else ""
     schema = f", schema id {schema_id}" if schema_id != "" else ""
-    if reason is FailureReason.UNKNOWN_SCHEMA and schema_id in _UNKNOWN_IDS:
-        schema += f". {_UNKNOWN_IDS[schema_id]}"
+    if reason is FailureReason.UNKNOWN_SCHEMA and schema_id == _NO_REGISTRYS_ID:
+        schema += (
+            ". If Apicurio's serializers wrote it, the id has 8 bytes: set 'valueFraming' or "
+            "'keyFraming' to apicurio-global, or to apicurio if it is a content id"
+        )
     return f"{FAILURE_TEXTS[reason]}{where}{schema}"

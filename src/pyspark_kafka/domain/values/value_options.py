@@ -27,11 +27,17 @@ class Framing(enum.Enum):
     CONFLUENT = "confluent"
     CONFLUENT_HEADER = "confluent-header"
     APICURIO = "apicurio"
+    APICURIO_GLOBAL = "apicurio-global"
+
+    @property
+    def is_apicurios(self) -> bool:
+        """Whether Apicurio's serializers write it, and we do not."""
+        return self in {Framing.APICURIO, Framing.APICURIO_GLOBAL}
 
     @property
     def uses_headers(self) -> bool:
         """Whether ids may be in the headers of records."""
-        return self in {Framing.CONFLUENT_HEADER, Framing.APICURIO}
+        return self is Framing.CONFLUENT_HEADER or self.is_apicurios
 
 
 class ParseMode(enum.Enum):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from ...domain.values.errors import RegistryRefusedError
+
 if TYPE_CHECKING:
-    from ...domain.values.registry import Schema, SubjectVersion
+    from ...domain.values.registry import Schema, SchemaType, SubjectVersion
 
 
 class SchemaRegistry(ABC):
@@ -44,6 +46,19 @@ class SchemaRegistry(ABC):
 
         :raises UnknownSchemaError: if there is none.
         """
+
+    def by_global_id(self, global_id: int, kind: SchemaType) -> Schema:
+        """Return the schema of a global id, which Apicurio has for each version of a subject.
+
+        Apicurio does not return what kind of schema that is. Other registries have no global ids.
+
+        :raises UnknownSchemaError: if there is none.
+        """
+        raise RegistryRefusedError(
+            self.url,
+            f"the {kind.name} schema with the global id {global_id}",
+            "only Apicurio has global ids, where the URL ends with /apis/ccompat/v7",
+        )
 
     @abstractmethod
     def version(

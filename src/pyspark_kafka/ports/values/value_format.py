@@ -24,12 +24,14 @@ class WriterSchema:
     """The schema with which values were written: the id in their framing, and the schema.
 
     ``message_indexes`` say which message of a Protobuf schema a value is: the place of the
-    message in its file, then the place of the nested one in it, and so on.
+    message in its file, then the place of the nested one in it, and so on. With ``message_name``,
+    it is the message of that name in the file, and not a nested one.
     """
 
     schema_id: int | str
     schema: Schema
     message_indexes: tuple[int, ...] = ()
+    message_name: str | None = None
 
 
 @final

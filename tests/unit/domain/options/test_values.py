@@ -190,13 +190,14 @@ def test_framing_without_a_registry_is_for_reads_only():
     )
 
 
-def test_the_framing_of_apicurio_is_for_reads_of_avro_and_json():
-    framing = {"valueFraming": "apicurio"}
-    assert [one.framing for one in read(AVRO | framing)] == [Framing.APICURIO]
-    [problem] = sink_problems(SERVERS | AVRO | framing, QueryKind.STREAM)
-    assert problem.startswith("valueFraming 'apicurio' is for reads. Write with 'confluent'")
-    [problem] = problems(BASE | AVRO | framing | {"valueFormat": "protobuf"}, QueryKind.STREAM)
-    assert problem.startswith("valueFraming 'apicurio' is not for protobuf")
+@pytest.mark.parametrize("framing", [Framing.APICURIO, Framing.APICURIO_GLOBAL])
+def test_the_framings_of_apicurio_are_for_reads(framing):
+    given = AVRO | {"valueFraming": framing.value}
+    assert [one.framing for one in read(given)] == [framing]
+    [problem] = sink_problems(SERVERS | given, QueryKind.STREAM)
+    assert problem.startswith(
+        f"valueFraming '{framing.value}' is for reads. Write with 'confluent'"
+    )
 
 
 @pytest.mark.parametrize(

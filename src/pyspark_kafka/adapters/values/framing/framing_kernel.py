@@ -162,7 +162,7 @@ def _end_of_indexes(at: int, end: int) -> Any:
     if at < 0:
         return at
     if count < 0 or count > MAX_INDEXES:
-        return -decoding.BAD_LENGTH
+        return -decoding.UNKNOWN_MESSAGE
     for _ in range(count):
         index, at = _varint(at, end)
         if at < 0:

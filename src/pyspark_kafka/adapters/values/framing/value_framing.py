@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
 
 from ....domain.options.option import INT32_MAX
-from ....domain.values.errors import GLOBAL_ID, FailureReason, UnknownSchemaError
+from ....domain.values.errors import FailureReason, UnknownSchemaError
+from ....domain.values.registry import SchemaType
 from ....domain.values.value_options import Framing, writer_subject
 from ....ports.record_schema import HEADERS
 from ....ports.values.value_format import Payloads, WriterSchema
-from .apicurio_ids import HAS_GLOBAL_ID, find_apicurio_ids
+from .apicurio_ids import find_apicurio_ids, find_messages
 from .framing_kernel import BEFORE_PAYLOAD, IN_HEADER, NO_FRAMING, find_payloads
 from .wire_format import header_name, parse_framing
 
@@ -35,6 +37,21 @@ _NO_HEADERS: Final[pa.Array[Any]] = pa.array([], HEADERS)
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a framing names: a schema and, of Protobuf, a message in it."""
+
+    schema_id: int | str
+    indexes: tuple[int, ...]
+    message: str | None = None
+    is_global: bool = False
+
+    @property
+    def shown_id(self) -> int | str:
+        return f"{self.schema_id} (globalId)" if self.is_global else self.schema_id
+
+
+@final
 class ValueFraming:
     """Finds payloads as the options of a column say; any thread may use it.
 
@@ -48,6 +65,7 @@ class ValueFraming:
         self._has_indexes = options.format == _PROTOBUF
         self._header: pa.Buffer = pa.py_buffer(header_name(options.column).encode())
         self._registry = registry
+        self._schema_type = SchemaType.__members__.get(options.format.upper(), SchemaType.AVRO)
 
     @property
     def needs_headers(self) -> bool:
@@ -66,7 +84,7 @@ class ValueFraming:
             if self.needs_headers and len(values):
                 raise ValueError("this framing needs the headers of the records")
             headers = _NO_HEADERS
-        if self._options.framing is Framing.APICURIO:
+        if self._options.framing.is_apicurios:
             return self._apicurio_payloads(values, headers, topic)
         rows = len(values)
         starts, ends = np.empty(rows, np.int64), np.empty(rows, np.int64)
@@ -87,7 +105,9 @@ class ValueFraming:
         if self._registry is None:
             writers.fill(-1)
             return Payloads(values, starts, ends, reasons, writers)
-        named = [parse_framing(ctypes.string_at(*one)) for one in framings[:count].tolist()]
+        named = [
+            _Named(*parse_framing(ctypes.string_at(*one))) for one in framings[:count].tolist()
+        ]
         schemas, unknown_ids, numbers = self._look_up(self._registry, named, topic)
         if unknown_ids:
             writers = numbers[writers]
@@ -97,17 +117,30 @@ class ValueFraming:
     def _apicurio_payloads(
         self, values: pa.Array[Any], headers: pa.Array[Any], topic: str | None
     ) -> Payloads:
-        found = find_apicurio_ids(values, headers, self._options.column)
+        column, is_global = self._options.column, self._options.framing is Framing.APICURIO_GLOBAL
+        found = find_apicurio_ids(values, headers, column, are_global=is_global)
         writers, reasons = np.full(len(values), -1, np.int32), np.zeros(len(values), np.uint8)
+        messages, names = writers, tuple[str, ...]()
+        if self._has_indexes:
+            found, messages, names = find_messages(values, headers, column, found)
         if self._registry is None:
             return Payloads(values, found.starts, found.ends, reasons, writers)
         is_valid, has_id = found.starts >= 0, found.ids >= 0
-        ids, places = np.unique(found.ids[is_valid & has_id], return_inverse=True)
-        named = [(number, ()) for number in ids.tolist()]
+        is_named = is_valid & has_id & ((messages >= 0) | (not self._has_indexes))
+        ids, are_global = found.ids[is_named], found.are_global[is_named]
+        messages = messages[is_named] + 1
+        _, keys = np.unique(ids, return_inverse=True)
+        keys = (2 * keys + are_global) * (len(names) + 1) + messages
+        _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+        named = [
+            _Named(number, (), (None, *names)[message], is_global=is_global)
+            for number, message, is_global in zip(
+                *(one[firsts].tolist() for one in (ids, messages, are_global)), strict=True
+            )
+        ]
         schemas, unknown_ids, numbers = self._look_up(self._registry, named, topic)
-        writers[is_valid & has_id] = numbers[places]
-        unknown_ids = (*unknown_ids, GLOBAL_ID)
-        writers[is_valid & (found.ids == HAS_GLOBAL_ID)] = -1 - len(unknown_ids)
+        writers[is_named] = numbers[places]
+        reasons[is_valid & ~is_named] = FailureReason.UNKNOWN_MESSAGE
         reasons[is_valid & ~has_id] = FailureReason.NO_FRAMING
         reasons[writers < -1] = FailureReason.UNKNOWN_SCHEMA
         return Payloads(values, found.starts, found.ends, reasons, writers, schemas, unknown_ids)
@@ -123,7 +156,7 @@ class ValueFraming:
     def _look_up(
         self,
         registry: SchemaRegistry,
-        named: Sequence[tuple[int | str, tuple[int, ...]]],
+        named: Sequence[_Named],
         topic: str | None,
     ) -> tuple[tuple[WriterSchema, ...], tuple[int | str, ...], Int32Array]:
         """Return the schemas of framings, the ids of others, and what ``writers`` has for each."""
@@ -132,27 +165,30 @@ class ValueFraming:
         unknown_ids: list[int | str] = []
         # The last one is for values that have no framing.
         numbers = np.full(len(named) + 1, -1, np.int32)
-        for number, (schema_id, message_indexes) in enumerate(named):
-            schema = _known_schema(registry, schema_id, subject)
+        for number, one in enumerate(named):
+            schema = self._known_schema(registry, one, subject)
             if schema is None:
-                unknown_ids.append(schema_id)
+                unknown_ids.append(one.shown_id)
                 numbers[number] = -1 - len(unknown_ids)
             else:
                 numbers[number] = len(schemas)
-                schemas.append(WriterSchema(schema_id, schema, message_indexes))
+                schemas.append(WriterSchema(one.shown_id, schema, one.indexes, one.message))
         return tuple(schemas), tuple(unknown_ids), numbers
 
-
-def _known_schema(
-    registry: SchemaRegistry, schema_id: int | str, subject: str | None
-) -> Schema | None:
-    try:
-        if isinstance(schema_id, str):
-            return registry.by_guid(schema_id, subject)
-        # Registries number schemas by Java's int.
-        return registry.by_id(schema_id, subject) if schema_id <= INT32_MAX else None
-    except UnknownSchemaError:
-        return None
+    def _known_schema(
+        self, registry: SchemaRegistry, named: _Named, subject: str | None
+    ) -> Schema | None:
+        try:
+            if isinstance(named.schema_id, str):
+                return registry.by_guid(named.schema_id, subject)
+            if named.is_global:
+                return registry.by_global_id(named.schema_id, self._schema_type)
+            # Registries number schemas by Java's int.
+            return (
+                registry.by_id(named.schema_id, subject) if named.schema_id <= INT32_MAX else None
+            )
+        except UnknownSchemaError:
+            return None
 
 
 def _bits(array: pa.Array[Any]) -> tuple[int, int, int]:

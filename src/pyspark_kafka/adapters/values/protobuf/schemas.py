@@ -35,8 +35,8 @@ _ENTRY: Final = [("key", 1), ("value", 2)]
 class Messages:
     """The messages of a ``FileDescriptorSet``.
 
-    Files that it imports and lacks may only be Protobuf's own. ``first`` is the file of message
-    indexes.
+    Files that it imports and lacks may only be Protobuf's own. ``first`` is the file of
+    writers' messages.
     """
 
     def __init__(self, serialized: bytes, first: str | None = None) -> None:
@@ -93,6 +93,11 @@ class Messages:
         found = [one for one in (counted, other) if one is not None and not is_map_entry(one)]
         named = [one for one in found if one.full_name == name]
         return next(iter(named or found), None)
+
+    def outermost(self, name: str) -> Descriptor | None:
+        """Return an outermost message of the first file, by its name without the package."""
+        found: Descriptor | None = self._first.message_types_by_name.get(name)
+        return found
 
     def _at(
         self, indexes: Sequence[int], counts: Callable[[Descriptor], bool]

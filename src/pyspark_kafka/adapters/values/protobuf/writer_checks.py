@@ -75,7 +75,10 @@ class WriterChecks:
             messages = compiled_messages(writer.schema)
         except InvalidDescriptorError:
             return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
-        message = messages.at(writer.message_indexes, self._message.full_name)
+        if writer.message_name is None:
+            message = messages.at(writer.message_indexes, self._message.full_name)
+        else:
+            message = messages.outermost(writer.message_name)
         if message is None:
             return WriterCheck(FailureReason.UNKNOWN_MESSAGE)
         if message.full_name != self._message.full_name:

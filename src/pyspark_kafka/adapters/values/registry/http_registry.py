@@ -6,6 +6,7 @@ What it answers is checked: it may be another server, or a hostile one.
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
@@ -26,7 +27,7 @@ from ....domain.values.registry import (
 )
 from ....ports.values.schema_registry import SchemaRegistry
 from ...security.clear_text import warn_about_registry
-from .rest_client import Request, RestClient, as_object, refuse
+from .rest_client import Request, RestClient, as_object, json_object, native_url, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 MAX_REFERENCES: Final = 1_000
+
+_REFERENCE: Final = "a reference in its answer"
+
+_ARTIFACT_FIELDS: Final = ("name", "artifactId", "version", "groupId")
+_DEFAULT_GROUP: Final = "default"
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
 @final
@@ -49,6 +56,7 @@ class HttpSchemaRegistry(SchemaRegistry):
         :raises ValueError: if they cannot be used.
         """
         self._url = settings.url
+        self._is_apicurio = all(native_url(server.url) for server in settings.servers)
         self._client = RestClient(settings)
         warn_about_registry(settings)
 
@@ -68,6 +76,15 @@ class HttpSchemaRegistry(SchemaRegistry):
         path, what = f"schemas/guids/{_quoted(guid)}", f"schema with the GUID {guid}"
         schema = self._client.request(Request("GET", path, what), parse_schema)
         return self._with_descriptor(schema, path, what)
+
+    def by_global_id(self, global_id: int, kind: SchemaType) -> Schema:
+        if not self._is_apicurio:
+            return super().by_global_id(global_id, kind)
+        path, what = f"ids/globalIds/{global_id}", f"schema with the global id {global_id}"
+        content = Request("GET", path, what, read=_content, is_native=True)
+        imported = Request("GET", f"{path}/references", what, read=_wrapped, is_native=True)
+        text = self._client.request(content, lambda fields: _text(fields, "schema"))
+        return Schema(kind, text, self._client.request(imported, self._imported))
 
     def version(
         self, subject: str, version: int | None = None, *, deleted: bool = False
@@ -93,6 +110,19 @@ class HttpSchemaRegistry(SchemaRegistry):
 
     def close(self) -> None:
         self._client.close()
+
+    def _imported(self, fields: Fields) -> tuple[SchemaReference, ...]:
+        """Return the references of Apicurio's own API, where versions have names and groups."""
+        found = []
+        for name, artifact, version, group in map(_artifact, _listed(fields.get("references"))):
+            if group != _DEFAULT_GROUP or not _NUMBER.fullmatch(version):
+                imported = f"version '{version}' of '{artifact}' in the group '{group}'"
+                reason = (
+                    f"it imports {imported}; only numbers and the group 'default' are supported"
+                )
+                raise RegistryRefusedError(self._url, "a schema", reason)
+            found.append(SchemaReference(name, artifact, int(version)))
+        return tuple(found)
 
     def _with_descriptor(self, schema: Schema, path: str, what: str) -> Schema:
         """Return a Protobuf schema with its descriptor, if the registry serializes schemas.
@@ -171,11 +201,34 @@ def _guid(found: object) -> str | None:
 
 
 def _references(found: object) -> tuple[SchemaReference, ...]:
+    return tuple(_reference(as_object(each, _REFERENCE)) for each in _listed(found))
+
+
+def _listed(found: object) -> list[Any]:
     if found is None:
-        return ()
+        return []
     if not isinstance(found, list) or len(found) > MAX_REFERENCES:
         refuse(f"the 'references' of its answer are no list of at most {MAX_REFERENCES}")
-    return tuple(_reference(as_object(each, "a reference in its answer")) for each in found)
+    return found
+
+
+def _content(answer: bytes) -> Fields:
+    """Return a schema, which Apicurio's own API returns without fields."""
+    try:
+        return {"schema": answer.decode()}
+    except UnicodeDecodeError:
+        refuse("its answer is no text")
+
+
+def _wrapped(answer: bytes) -> Fields:
+    """Return references, which Apicurio's own API returns without fields."""
+    return json_object(b'{"references": %b}' % answer)
+
+
+def _artifact(found: object) -> tuple[str, str, str, str]:
+    fields = {"groupId": _DEFAULT_GROUP, **as_object(found, _REFERENCE)}
+    name, artifact, version, group = (_text(fields, one) for one in _ARTIFACT_FIELDS)
+    return name, artifact, version, group
 
 
 def _reference(fields: Fields) -> SchemaReference:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import time
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
@@ -48,6 +49,14 @@ _MAX_PAUSE_S: Final = 2.0
 
 _UNKNOWN_CODES: Final = frozenset({40401, 40402, 40403, 40404, 40406})
 """No such subject, version or schema; the last two are of subjects and versions deleted softly."""
+
+_UNKNOWN_NAMES: Final = frozenset(
+    {"ArtifactNotFoundException", "ContentNotFoundException", "VersionNotFoundException"}
+)
+"""Of Apicurio's own API; others are of paths that it does not have."""
+
+_ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
+_COMPATIBLE_API: Final = re.compile(r"/apis/ccompat/v\d+$")
 
 _CONFLICT: Final = 409
 _REFUSALS: Final = frozenset({401, 403, 422})
@@ -94,6 +103,15 @@ def error_of(content: bytes) -> tuple[int, str]:
     return code, message if isinstance(message, str) else ""
 
 
+def native_url(url: str) -> str | None:
+    """Return where Apicurio's own API is, by the URL of its API that is compatible.
+
+    Apicurio 2 and 3 have the version 2 of their API.
+    """
+    base, number = _COMPATIBLE_API.subn("/apis/registry/v2", url)
+    return base if number else None
+
+
 def as_object(found: object, what: str) -> Fields:
     """Return what is an object in JSON.
 
@@ -118,6 +136,9 @@ class Request:
     path: str
     what: str
     body: Mapping[str, Any] | None = None
+    read: Callable[[bytes], Fields] = json_object
+    is_native: bool = False
+    """Whether it is of Apicurio's own API."""
 
 
 @final
@@ -180,7 +201,7 @@ class RestClient:
             servers, first = self._settings.servers, self._first
             for place in (*range(first, len(servers)), *range(first)):
                 try:
-                    found = parse(json_object(self._answer(servers[place], request, deadline)))
+                    found = parse(request.read(self._answer(servers[place], request, deadline)))
                 except NonsenseError as error:
                     failures.append(_AttemptError(str(error)))
                 except _AttemptError as error:
@@ -230,7 +251,8 @@ class RestClient:
         )
 
     def _send(self, server: RegistryServer, request: Request, seconds: float) -> _Response:
-        url = f"{server.url}/{request.path}"
+        base = native_url(server.url) if request.is_native else server.url
+        url = f"{base}/{request.path}"
         with self._current_session().request(
             request.method,
             url,
@@ -252,7 +274,7 @@ class RestClient:
 
     def _headers(self, server: RegistryServer, request: Request) -> dict[str, str]:
         headers = {
-            "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+            "Accept": "*/*" if request.is_native else _ACCEPTED,
             "Accept-Encoding": "identity",
             "User-Agent": "pyspark-kafka",
             **dict(self._settings.headers),
@@ -269,7 +291,9 @@ class RestClient:
         """Raise an error of the user's or of the data, if it is one."""
         url = self._settings.url
         code, message = error_of(response.content)
-        if response.status == 404 and code in _UNKNOWN_CODES:
+        if response.status == 404 and (
+            _is_unknown(response.content) if request.is_native else code in _UNKNOWN_CODES
+        ):
             raise UnknownSchemaError(url, request.what)
         if response.status == _CONFLICT:
             text = self._shown(message, _MAX_CONFLICT_TEXT) or "the registry refused it"
@@ -311,6 +335,13 @@ def _new_session(tls: ssl.SSLContext | None) -> Session:
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     return session
+
+
+def _is_unknown(content: bytes) -> bool:
+    try:
+        return json_object(content).get("name") in _UNKNOWN_NAMES
+    except NonsenseError:
+        return False
 
 
 def _reason_of(error: Exception) -> str:

@@ -46,7 +46,7 @@ def _indexes(text: bytes, place: int) -> tuple[tuple[int, ...], int]:
     """Return message indexes and where they end."""
     count, place = _varint(text, place)
     if not 0 <= count <= 32:
-        raise ValueError("BAD_LENGTH")
+        raise ValueError("UNKNOWN_MESSAGE")
     indexes = []
     for _ in range(count):
         index, place = _varint(text, place)

@@ -23,7 +23,7 @@ from .plain_framing import HEADER, plain_payload
 
 SCHEMAS: Final = [Schema(SchemaType.AVRO, text) for text in ('"int"', '"long"', '"string"')]
 GUIDS: Final = list(map(guid_of, SCHEMAS))
-CONFLUENT: Final = [framing for framing in Framing if framing is not Framing.APICURIO]
+CONFLUENT: Final = [framing for framing in Framing if not framing.is_apicurios]
 UNKNOWN_GUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -148,9 +148,9 @@ def test_protobufs_indexes_are_a_part_of_the_framing_and_of_the_writers_schema(r
         (b"\2", Reason.TRUNCATED),
         (b"\4\0", Reason.TRUNCATED),
         (b"\x80", Reason.TRUNCATED),
-        (b"\1", Reason.BAD_LENGTH),
-        (b"\x42" + bytes(33), Reason.BAD_LENGTH),
-        (b"\xfe\xff\xff\xff\x0f", Reason.BAD_LENGTH),
+        (b"\1", Reason.UNKNOWN_MESSAGE),
+        (b"\x42" + bytes(33), Reason.UNKNOWN_MESSAGE),
+        (b"\xfe\xff\xff\xff\x0f", Reason.UNKNOWN_MESSAGE),
         (b"\xff\xff\xff\xff\x1f", Reason.BAD_VARINT),
         (b"\x80\x80\x80\x80\x80\0", Reason.BAD_VARINT),
         (b"\2\1", Reason.UNKNOWN_MESSAGE),
@@ -182,7 +182,7 @@ def test_framings_that_need_the_headers_fail_without_them(registry):
         for framing in Framing
         if ValueFraming(ValueOptions("value", "avro", framing=framing)).needs_headers
     ]
-    assert needing == [Framing.CONFLUENT_HEADER, Framing.APICURIO]
+    assert needing == [Framing.CONFLUENT_HEADER, Framing.APICURIO, Framing.APICURIO_GLOBAL]
     for framing in needing:
         with pytest.raises(ValueError, match="needs the headers"):
             framed([b"a"], registry, framing)
