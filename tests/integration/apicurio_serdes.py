@@ -1,4 +1,4 @@
-"""Apicurio's own Avro serializers for Java, in a process for each call."""
+"""Apicurio's own Avro and Protobuf serializers for Java, in a process for each call."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -6,27 +6,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
 from pyspark_kafka.brokers.java import require_java
 from tests.slowness import bound_s
 
-from .serializers import Case, Framed, plain_bytes, plain_row
-
-VERSION: Final = "2.6.13.Final"
-"""The newest whose dependencies can be resolved; it uses the API of Apicurio 2, which 3.0 has."""
+from .serializer_matrix import APICURIO_SERDES as VERSION
+from .serializers import Case, Framed, descriptor_set, plain_bytes, plain_row
 
 _JARS: Final = JarSet(
-    f"apicurio-serdes-{VERSION}",
+    f"apicurio-serdes-protobuf-{VERSION}",
     (
         Artifact("io.apicurio", "apicurio-registry-serdes-avro-serde", VERSION),
+        Artifact("io.apicurio", "apicurio-registry-serdes-protobuf-serde", VERSION),
         Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     ),
     transitive=True,
 )
 _PROGRAM: Final = Path(__file__).parent / "programs" / "ApicurioSerdes.java"
 
+GLOBAL_IDS: Final[Mapping[str, str]] = {}
 CONTENT_IDS: Final = {"apicurio.registry.use-id": "contentId"}
-IN_FRONT: Final = CONTENT_IDS | {"apicurio.registry.headers.enabled": "false"}
+IN_FRONT: Final = {"apicurio.registry.headers.enabled": "false"}
 FOUR_BYTES: Final = IN_FRONT | {
     "apicurio.registry.id-handler": "io.apicurio.registry.serde.Legacy4ByteIdHandler"
 }
@@ -65,7 +67,7 @@ class ApicurioSerdes:
         found = subprocess.run(
             [
                 *(require_java(), "-cp", f"{resolve(_JARS)}/*", _PROGRAM),
-                *(way, self.topic, self.case.schema),
+                *(self.case.form, way, self.topic, _schema(self.case)),
                 *(f"{name}={value}" for name, value in given.items()),
             ],
             input="\n".join(line.hex() for line in lines),
@@ -76,3 +78,10 @@ class ApicurioSerdes:
         )
         assert found.returncode == 0, found.stderr
         return found.stdout.splitlines()
+
+
+def _schema(case: Case) -> str:
+    if case.form == "avro":
+        return case.schema
+    [file] = FileDescriptorSet.FromString(descriptor_set(case.schema)).file
+    return file.SerializeToString().hex()

@@ -25,6 +25,12 @@ SPARK: Final = {
 }
 """Functions without a registry, which ``tests/spark/test_spark_functions.py`` tests."""
 
+APICURIO_SERDES: Final = "2.6.13.Final"
+"""The newest whose dependencies can be resolved; it uses the API of Apicurio 2, which 3.0 has."""
+
+APICURIO: Final = {"avro": ("yes", "yes"), "protobuf": ("yes", "")}
+"""Whether values of Apicurio's serializers are read, and whether they read ours."""
+
 FRAMINGS: Final = ("confluent", "confluent-header")
 
 PACKAGES: Final = dict.fromkeys(SPARK.values(), "pyspark") | {
@@ -72,6 +78,11 @@ def serializers_part() -> str:
         package = "confluent-kafka" if other == CONFLUENT else PACKAGES.get(other)
         version = f" ({package} {_version(package)})" if package else ""
         lines.append(f"| `{form}` | {other}{version} | {read} | {written} | {places} |")
+    library = f"Apicurio's serializers for Java ({APICURIO_SERDES})"
+    lines += [
+        f"| `{form}` | {library} | {read} | {written} | in front, and ids in headers |"
+        for form, (read, written) in APICURIO.items()
+    ]
     return PART + "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """Values of other serializers are read, and ours are read by them, through several registries."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.request import Request, urlopen
 
@@ -11,14 +11,19 @@ from tests.servers.confluent_registry import ConfluentRegistry
 from tests.servers.http_server import serving
 from tests.servers.registry_stub import RegistryStub
 
-from .serializer_matrix import CONFLUENT, FORMATS, OURS, REGISTRIES, framings, pairs
+from .serializer_matrix import APICURIO, CONFLUENT, FORMATS, OURS, REGISTRIES, framings, pairs
 
 pytest.importorskip("authlib", reason="confluent-kafka needs its extra schemaregistry")
 
-from .apicurio_serdes import CONTENT_IDS, FOUR_BYTES, IN_FRONT, ApicurioSerdes
+from .apicurio_serdes import CONTENT_IDS, FOUR_BYTES, GLOBAL_IDS, IN_FRONT, ApicurioSerdes
 from .serializers import CASES, CHANGES, Case, Framed, Peer, comparable, message_peer, plain_bytes
 
-APICURIO = {"apicurio-2.6": "older_schema_registry", "apicurio-3.0": "schema_registry"}
+APICURIO_REGISTRIES = {
+    "apicurio-2.6": "older_schema_registry",
+    "apicurio-3.0": "schema_registry",
+}
+
+JAVA_CASES = {"avro": CASES["avro"], "protobuf": CHANGES["protobuf"].old}
 
 CELLS = [
     (*pair, registry, framing)
@@ -41,8 +46,8 @@ def running(registry: str) -> Iterator[str]:
 @pytest.fixture
 def url(request, registry):
     """Return the URL of a registry."""
-    if registry in APICURIO:
-        yield request.getfixturevalue(APICURIO[registry])
+    if registry in APICURIO_REGISTRIES:
+        yield request.getfixturevalue(APICURIO_REGISTRIES[registry])
     else:
         with running(registry) as found:
             yield found
@@ -94,59 +99,86 @@ def test_schemas_that_change(form, writer, reader, url, fresh_name):
         assert comparable(read) == comparable(wanted)
 
 
-@pytest.mark.parametrize("registry", APICURIO)
-@pytest.mark.parametrize("form", ["avro", "json"])
+@pytest.mark.parametrize("registry", APICURIO_REGISTRIES)
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.usefixtures("registry")
 def test_values_as_apicurios_serializers_frame_them(form, url, fresh_name):
-    """Content ids have 8 or 4 bytes in front of a value, or 8 in a header; global ids differ."""
+    """Ids have 8 or 4 bytes in front of a value, or 8 in a header, which names their kind."""
     case, topic = CASES[form], fresh_name()
     for artifact in (f"{topic}-other", f"{topic}-value"):
         found = register_at_apicurio(url, artifact, case)
     content, world = found["contentId"], found["globalId"]
     assert content != world
     row = case.native[0]
-    plain = plain_bytes(case, row)
-    values: list[Framed] = [
-        (b"\0" + content.to_bytes(8) + plain, []),
-        (b"\0" + content.to_bytes(4) + plain, []),
-        (plain, [("apicurio.value.globalId", world.to_bytes(8)), *header(content)]),
+    plain = (b"\x07\x0a\x05Order" if form == "protobuf" else b"") + plain_bytes(case, row)
+    in_headers: list[Framed] = [
+        (plain, [("apicurio.value.globalId", world.to_bytes(8))]),
+        (plain, [("apicurio.value.globalId", (0).to_bytes(8)), *header(content)]),
     ]
-    reader = Peer(OURS, case, url, topic, "apicurio")
-    assert comparable(reader.read(values)) == comparable([row] * 3)
-    with pytest.raises(AssertionError, match=r"use-id' of the producers to contentId"):
-        reader.read([(plain, [("apicurio.value.globalId", world.to_bytes(8))])])
+    for framing, number in (("apicurio", content), ("apicurio-global", world)):
+        in_front: list[Framed] = [(b"\0" + number.to_bytes(size) + plain, []) for size in (8, 4)]
+        read = Peer(OURS, case, url, topic, framing).read([*in_front, *in_headers])
+        assert comparable(read) == comparable([row] * 4)
     with pytest.raises(AssertionError, match="set 'valueFraming' or 'keyFraming' to apicurio"):
-        Peer(OURS, case, url, topic, "confluent").read(values[:1])
+        Peer(OURS, case, url, topic, "confluent").read([(b"\0" + content.to_bytes(8) + plain, [])])
+    with pytest.raises(AssertionError, match=r"no schema with its id, schema id 999 \(globalId\)"):
+        Peer(OURS, case, url, topic, "apicurio-global").read([(b"\0\0\0\3\xe7" + plain, [])])
 
 
-@pytest.mark.parametrize("registry", APICURIO)
+@pytest.mark.parametrize("registry", APICURIO_REGISTRIES)
+@pytest.mark.parametrize("form", APICURIO)
 @pytest.mark.usefixtures("registry")
-def test_apicurios_serializers_for_java(url, fresh_name):
-    """Wherever their ids are, ours are read by them if ids have 4 bytes."""
-    case, topic = CASES["avro"], fresh_name()
+def test_apicurios_serializers_for_java(form, url, fresh_name):
+    """Wherever their ids are, ours are read by their Avro ones if ids have 4 bytes."""
+    case, topic = JAVA_CASES[form], fresh_name()
+    register_at_apicurio(url, f"{topic}-other", case)  # global ids are not content ids
     serdes = ApicurioSerdes(url, topic, case)
     wanted = comparable(list(case.native))
-    for settings in (CONTENT_IDS, IN_FRONT, FOUR_BYTES):
-        values = serdes.write(case.native, settings)
-        assert comparable(Peer(OURS, case, url, topic, "apicurio").read(values)) == wanted
+    for kind, framing in ((CONTENT_IDS, "apicurio"), (GLOBAL_IDS, "apicurio-global")):
+        for where in ({}, IN_FRONT, FOUR_BYTES):
+            values = serdes.write(case.native, {**kind, **where})
+            assert comparable(Peer(OURS, case, url, topic, framing).read(values)) == wanted
+    by_content = CONTENT_IDS | FOUR_BYTES
+    values = serdes.write(case.native, by_content)
+    if form == "protobuf":
+        with pytest.raises(AssertionError, match="Apicurio's serializers name messages"):
+            Peer(OURS, case, url, topic, "confluent").read(values)
+        return
     assert comparable(Peer(OURS, case, url, topic, "confluent").read(values)) == wanted
     ours = Peer(OURS, case, url, topic, "confluent").write(case.native)
-    assert comparable(serdes.read(ours, FOUR_BYTES)) == wanted
-    with pytest.raises(AssertionError, match=r"use-id' of the producers to contentId"):
-        Peer(OURS, case, url, topic, "apicurio").read(serdes.write(case.native, {}))
+    assert comparable(serdes.read(ours, by_content)) == wanted
+
+
+@pytest.mark.parametrize("registry", APICURIO_REGISTRIES)
+@pytest.mark.usefixtures("registry")
+def test_global_ids_of_schemas_that_import_others(url, fresh_name):
+    """Serializers that register schemas register each record of a record, too."""
+    topic = fresh_name()
+    inner = Case(
+        "avro", '{"type":"record","name":"Inner","fields":[{"name":"x","type":"int"}]}', ()
+    )
+    register_at_apicurio(url, f"{topic}-inner", inner)
+    imported = {"name": "Inner", "artifactId": f"{topic}-inner", "version": "1"}
+    outer = '{"type":"record","name":"Outer","fields":[{"name":"i","type":"Inner"}]}'
+    case = Case("avro", outer, ({"i": {"x": 5}},))
+    found = register_at_apicurio(url, f"{topic}-value", case, [imported])
+    value = b"\0" + found["globalId"].to_bytes(8) + b"\x0a"
+    assert Peer(OURS, case, url, topic, "apicurio-global").read([(value, [])]) == [*case.native]
 
 
 def header(content_id: int) -> list[tuple[str, bytes]]:
     return [("apicurio.value.contentId", content_id.to_bytes(8))]
 
 
-def register_at_apicurio(url: str, artifact: str, case: Case) -> dict[str, int]:
+def register_at_apicurio(
+    url: str, artifact: str, case: Case, imported: Sequence[Mapping[str, str]] = ()
+) -> dict[str, int]:
     """Register a schema by the API that Apicurio's serializers use, and return its ids."""
     request = Request(  # noqa: S310 - a server of ours
         f"{url.partition('/ccompat/')[0]}/registry/v2/groups/default/artifacts",
-        case.schema.encode(),
+        json.dumps({"content": case.schema, "references": imported}).encode(),
         {
-            "Content-Type": "application/json",
+            "Content-Type": "application/create.extended+json",
             "X-Registry-ArtifactId": artifact,
             "X-Registry-ArtifactType": case.form.upper(),
         },
