@@ -26,7 +26,7 @@ _JARS: Final = JarSet(
 )
 _PROGRAM: Final = Path(__file__).parent / "programs" / "ApicurioSerdes.java"
 
-GLOBAL_IDS: Final[Mapping[str, str]] = {}
+GLOBAL_IDS: Final[dict[str, str]] = {}
 CONTENT_IDS: Final = {"apicurio.registry.use-id": "contentId"}
 IN_FRONT: Final = {"apicurio.registry.headers.enabled": "false"}
 FOUR_BYTES: Final = IN_FRONT | {
