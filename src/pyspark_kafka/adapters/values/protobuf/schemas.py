@@ -96,8 +96,8 @@ class Messages:
 
     def outermost(self, name: str) -> Descriptor | None:
         """Return an outermost message of the first file, by its name without the package."""
-        found: Descriptor | None = self._first.message_types_by_name.get(name)
-        return found
+        messages: Iterable[Descriptor] = self._first.message_types_by_name.values()
+        return next((one for one in messages if one.name == name), None)
 
     def _at(
         self, indexes: Sequence[int], counts: Callable[[Descriptor], bool]

@@ -105,6 +105,17 @@ def test_the_message_of_a_value_is_what_its_indexes_say():
     assert rows[1:] == [Reason.INCOMPATIBLE_SCHEMA, Reason.UNKNOWN_MESSAGE, Reason.UNKNOWN_MESSAGE]
 
 
+def test_the_message_of_a_value_may_be_named():
+    """Names are of outermost messages, without the package."""
+    text = schema(f"message Other {{ message Inner {{}} }} {FIRST}")
+    names = ["Order", "Other", "Inner", "Other.Inner", ""]
+    writers = [WriterSchema(1, text, message_name=name) for name in names]
+    batch = written([number(1, 7)] * 5, range(5), *writers)
+    rows = outcomes(decoder(FIRST).decode(batch))
+    assert rows[0] == {"id": 7, "name": None, "line": None}
+    assert rows[1:] == [Reason.INCOMPATIBLE_SCHEMA, *[Reason.UNKNOWN_MESSAGE] * 3]
+
+
 def test_schemas_of_other_languages():
     writer = WriterSchema(1, Schema(SchemaType.JSON, "{}"))
     rows = outcomes(decoder(FIRST).decode(written([b""], [0], writer)))
