@@ -1,10 +1,12 @@
 """Values as Apicurio's own serializers frame them: long ids in front, or ids in headers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.domain.values.errors import FailureReason as Reason
@@ -54,8 +56,8 @@ def framed(
     options = ValueOptions(column, form, framing=framing)
     array = pa.array([b"before", *values, b"after"], pa.binary())[1:-1]
     others = [(CONTENT, long_id(9))]
-    given = [others, *(headers or [None] * len(values)), others]
-    return ValueFraming(options, registry).payloads(array, pa.array(given, HEADERS)[1:-1])
+    pairs = [others, *(headers or [None] * len(values)), others]
+    return ValueFraming(options, registry).payloads(array, pa.array(pairs, HEADERS)[1:-1])
 
 
 def long_id(number: int) -> bytes:
@@ -206,3 +208,72 @@ def test_ids_are_skipped_without_a_registry():
 def test_batches_without_rows(registry):
     assert outcomes(framed([], registry)) == []
     assert outcomes(framed([None], registry)) == [None]
+
+
+PIECES: Final = [
+    *[b"\0" + long_id(number) for number in (0, 1, 2, 2**33, -1)],
+    *[b"\0\0\0\0\1", b"\0\xff\xff\xff\xff", long_id(1), long_id(5), long_id(-2)],
+    *[ref("A"), ref("B"), ref("B" * 125), ref("A")[:-1], b"\x83\x0a\x81", b"\2\x0a\0", b"\0", b"x"],
+]
+FRAMED: Final = st.lists(st.sampled_from(PIECES), max_size=4).map(b"".join)
+NAMES: Final = [CONTENT, GLOBAL, MESSAGE, "x"]
+ROWS: Final = st.lists(
+    st.tuples(
+        st.none() | FRAMED,
+        st.none() | st.lists(st.tuples(st.sampled_from(NAMES), st.none() | FRAMED)),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=ROWS,
+    framing=st.sampled_from([Framing.APICURIO, Framing.APICURIO_GLOBAL]),
+    form=st.sampled_from(["avro", "protobuf"]),
+)
+def test_payloads_are_those_of_a_plain_parser(rows, framing, form):
+    values, headers = [value for value, _ in rows], [pairs for _, pairs in rows]
+    payloads = framed(values, Apicurio(), headers, form=form, framing=framing)
+    schemas = [payloads.schemas[one] if one >= 0 else None for one in payloads.writers.tolist()]
+    names = [one and one.message_name for one in schemas]
+    found = list(zip(parts(payloads), outcomes(payloads), names, strict=True))
+    wanted = [plain(value, dict(pairs or []), framing, form) for value, pairs in rows]
+    assert found == wanted
+
+
+def plain(
+    value: bytes | None, headers: dict[str, bytes | None], framing: Framing, form: str
+) -> tuple[bytes | None, Any, str | None]:
+    """Return a payload, the id as it is shown or what is wrong, and the name of the message."""
+    if value is None:
+        return None, None, None
+    kind = next((one for one in (CONTENT, GLOBAL) if one in headers), None)
+    is_global = kind == GLOBAL or (kind is None and framing is Framing.APICURIO_GLOBAL)
+    number = b""
+    if kind is not None:
+        number = headers[kind] or b""
+        number = number if len(number) == 8 else b""
+    elif value[:1] == b"\0" and len(value) >= 5:
+        number = value[1:9] if value[1:5] == bytes(4) and len(value) >= 9 else value[1:5]
+        value = value[1 + len(number) :]
+    schema_id = int.from_bytes(number, "big", signed=len(number) == 8) if number else -1
+    if schema_id < 0:
+        return value, Reason.NO_FRAMING, None
+    name = None
+    if form == "protobuf":
+        length = value[0] if value else 0
+        text = value[3 : 1 + length]
+        is_ref = 2 < length <= 127 and value[: 1 + length] == bytes([length, 10, length - 2]) + text
+        is_ref = is_ref and len(text) == length - 2
+        name = text.decode() if is_ref else None
+        if kind is not None and MESSAGE in headers:
+            name = (headers[MESSAGE] or b"").decode("utf-8", "replace")
+            is_ref = is_ref and text == (headers[MESSAGE] or b"")
+        value = value[1 + length :] if is_ref else value
+        if name is None:
+            return value, Reason.UNKNOWN_MESSAGE, None
+    if schema_id not in ({1, 5, 2**33} if is_global else {1, 2}):
+        return value, Reason.UNKNOWN_SCHEMA, None
+    return value, f"{schema_id} (globalId)" if is_global else schema_id, name
