@@ -7,6 +7,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from pyspark_kafka.domain.values.errors import RegistryUnavailableError
 from tests.servers.confluent_registry import ConfluentRegistry
 from tests.servers.http_server import serving
 from tests.servers.registry_stub import RegistryStub
@@ -23,7 +24,16 @@ APICURIO_REGISTRIES = {
     "apicurio-3.0": "schema_registry",
 }
 
-JAVA_CASES = {"avro": CASES["avro"], "protobuf": CHANGES["protobuf"].old}
+JAVA_CASES = {
+    "avro": CASES["avro"],
+    "protobuf": Case(
+        "protobuf",
+        """syntax = "proto3"; package shop;
+        message Line { string sku = 1; }
+        message Order { int32 id = 1; Line line = 2; }""",
+        ({"id": 1, "line": {"sku": "s"}}, {"id": 2}),
+    ),
+}
 
 CELLS = [
     (*pair, registry, framing)
@@ -128,13 +138,15 @@ def test_values_as_apicurios_serializers_frame_them(form, url, fresh_name):
 @pytest.mark.parametrize("registry", APICURIO_REGISTRIES)
 @pytest.mark.parametrize("form", APICURIO)
 @pytest.mark.usefixtures("registry")
-def test_apicurios_serializers_for_java(form, url, fresh_name):
+def test_apicurios_serializers_for_java(form, registry, url, fresh_name):
     """Wherever their ids are, ours are read by their Avro ones if ids have 4 bytes."""
     case, topic = JAVA_CASES[form], fresh_name()
     register_at_apicurio(url, f"{topic}-other", case)  # global ids are not content ids
     serdes = ApicurioSerdes(url, topic, case)
     wanted = comparable(list(case.native))
     by_content = CONTENT_IDS | FOUR_BYTES
+    # Apicurio 3.0 has no type for the texts that its older Protobuf serializers register.
+    lacks_content_ids = (form, registry) == ("protobuf", "apicurio-3.0")
     for settings, framing in (
         (GLOBAL_IDS, "apicurio"),
         (IN_FRONT, "apicurio-global"),
@@ -143,7 +155,12 @@ def test_apicurios_serializers_for_java(form, url, fresh_name):
         (by_content, "apicurio"),
     ):
         values = serdes.write(case.native, settings)
-        assert comparable(Peer(OURS, case, url, topic, framing).read(values)) == wanted
+        reader = Peer(OURS, case, url, topic, framing)
+        if lacks_content_ids and CONTENT_IDS.items() <= settings.items():
+            with pytest.raises(RegistryUnavailableError, match="discover artifact type"):
+                reader.read(values)
+            return
+        assert comparable(reader.read(values)) == wanted
     if form == "protobuf":
         with pytest.raises(AssertionError, match="Apicurio's serializers name messages"):
             Peer(OURS, case, url, topic, "confluent").read(values)
