@@ -33,17 +33,22 @@ SocketOption = tuple[int, int, int]
 
 _IN_PROGRESS: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 _MIN_SHARE_S: Final = 0.001
+_MASKS: Final = {
+    EVENT_READ: getattr(select, "POLLIN", 0),
+    EVENT_WRITE: getattr(select, "POLLOUT", 0),
+}
 
 
 def ready_numbers(numbers: Iterable[int], events: int, timeout_s: float) -> Collection[int]:
     """Return the numbers of sockets to read from, or to write to, once there is one or in time."""
     # No system call registers a socket, and a selector would take three times as long to make and
     # to close. Windows has no poll(); select() elsewhere takes no numbers from 1,024 on.
-    if not hasattr(select, "poll"):
+    make = getattr(select, "poll", None)
+    if make is None:
         return _selected(numbers, events, timeout_s)
-    poll, mask = select.poll(), select.POLLIN if events == EVENT_READ else select.POLLOUT
+    poll = make()
     for each in numbers:
-        poll.register(each, mask)
+        poll.register(each, _MASKS[events])
     return [number for number, _ in poll.poll(math.ceil(1_000 * timeout_s))]
 
 

@@ -1,5 +1,7 @@
 """Which schemas are newer than the one that a query reads with."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pyarrow as pa
 
@@ -45,11 +47,8 @@ def test_a_schema_of_another_subject_is_asked_for_after_a_pause(monkeypatch):
     registry = MemorySchemaRegistry()
     registry.register("s", OLD)
     new_schemas = NewSchemas(registry, registry.look_up("s", OLD))
-    asked = []
-    look_up = registry.look_up
-    monkeypatch.setattr(
-        registry, "look_up", lambda *given: (asked.append(given), look_up(*given))[1]
-    )
+    look_up = Mock(wraps=registry.look_up)
+    monkeypatch.setattr(registry, "look_up", look_up)
     for _ in range(3):
         assert new_schemas.first_of(payloads(8)) is None
-    assert len(asked) == 1
+    assert look_up.call_count == 1
