@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ...domain.partition_offsets import EARLIEST
 from ...domain.reading.batch_tasks import PartitionPart, batch_range
 from ...domain.reading.data_loss import planned_offsets_not_read
-from ...domain.reading.offset_limits import CommittedOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -47,16 +45,14 @@ class BatchBinding:
             self._options.ending_offsets, {part.partition for part in parts}
         )
         return tuple(
-            self._bound(part, starts.get(part.partition, EARLIEST), ends[part.partition])
-            for part in parts
+            self._bound(part, starts[part.partition], ends[part.partition]) for part in parts
         )
 
     def _starts(self, parts: Sequence[PartitionPart]) -> PartitionOffsets:
-        limit = self._options.starting_offsets
-        if isinstance(limit, CommittedOffsets):
-            # Tasks that start at other times, or are tried again, must agree on the start.
-            parts = [part for part in parts if part.start is None]
-        return self._offset_reader.offsets_of(limit, {part.partition for part in parts})
+        # Tasks that start at other times, or are tried again, must agree on a group's offsets.
+        kept = {part.partition: part.batch_start for part in parts if part.batch_start is not None}
+        moving = {part.partition for part in parts} - kept.keys()
+        return self._offset_reader.offsets_of(self._options.starting_offsets, moving).merge(kept)
 
     def _bound(self, part: PartitionPart, start: int, end: int) -> OffsetRange:
         whole = batch_range(part.partition, start, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.partition_offsets import LATEST, PartitionOffsets
+from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.data_loss import first_batch_start_unknown
 from ...domain.reading.errors import (
     NoCommittedOffsetError,
@@ -168,10 +168,11 @@ class FirstBatch:
             if partition not in at_end and self._has_moved(partition, begin, until)
         }
         if moved and not (self._is_found_again and self._is_in_log):
-            # An offset that the log does not reach is of a topic that was created again since.
-            ends = PartitionOffsets(dict.fromkeys(moved, LATEST))
-            latest = self._offset_reader.resolve_open(ends)
-            moved = {each for each in moved if begin.get(each, 0) <= latest[each]}
+            # An offset that the log does not reach is of a topic that was created again since, and
+            # the planner reports partitions that are gone.
+            known = PartitionOffsets((each, begin.get(each, 0)) for each in moved)
+            latest = self._offset_reader.latest(known)
+            moved = {each for each in moved & latest.keys() if known[each] <= latest[each]}
         return at_end | moved
 
     @property

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
-from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from ...domain.partition_offsets import EARLIEST, PartitionOffsets
 from ...domain.reading import data_loss
 from ...domain.reading.offset_limits import Specific
 from .offsets import StreamStart
@@ -149,14 +149,13 @@ def _not_held(
     offset_reader: KafkaOffsetReader, options: SourceOptions, specific: PartitionOffsets
 ) -> Iterator[tuple[TopicPartition, int]]:
     """Yield the earliest offset of each partition that does not hold the given one."""
-    given = {partition: offset for partition, offset in specific.items() if offset >= 0}
-    earliest, latest = (
-        offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, end)))
-        for end in (EARLIEST, LATEST)
-    )
+    given = PartitionOffsets((one, offset) for one, offset in specific.items() if offset >= 0)
+    if not given:
+        return
+    earliest = offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, EARLIEST)))
+    # Under read_committed the latest offset is the last stable one: there are records of open
+    # transactions after it.
+    latest = given if options.reads_committed_only else offset_reader.latest_of(given)
     for partition, offset in given.items():
-        # Under read_committed the latest offset is the last stable one: there are records of
-        # open transactions after it.
-        is_after_end = offset > latest[partition] and not options.reads_committed_only
-        if offset < earliest[partition] or is_after_end:
+        if not earliest[partition] <= offset <= latest[partition]:
             yield partition, earliest[partition]

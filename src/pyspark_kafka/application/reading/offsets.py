@@ -109,15 +109,16 @@ class KafkaOffsetReader:
         A response that lacks a partition of ``known``, or has a lower offset for it, may come from
         a broker that lags: the request is retried, and the response to the last attempt counts.
         """
-        for attempt in range(1, self._attempts):
-            offsets = self._retrying(self._fetch_latest)
-            problem = _inconsistency(known, offsets)
-            if not problem:
-                return offsets
-            self._cache.clear()
-            self._events.offsets_retried(attempt, self._attempts, problem)
-            self._clock.sleep_ms(self._interval_ms)
-        return self._retrying(self._fetch_latest)
+        return self._not_behind(known, self._fetch_latest)
+
+    def latest_of(self, known: PartitionOffsets) -> PartitionOffsets:
+        """Return the latest offsets of the partitions of ``known``, asked for again as ``latest``.
+
+        :raises UnknownTopicError: if a partition does not exist.
+        """
+        return self._not_behind(
+            known, lambda: self._all_of(self._fetcher.latest(known.keys()), known.keys())
+        )
 
     def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
         """Replace -2 and -1 by the earliest and the latest offset.
@@ -272,15 +273,26 @@ class KafkaOffsetReader:
 
     def _fetch_all(self, fetch: Callable[[], M], partitions: Collection[TopicPartition]) -> M:
         """Fetch offsets, all of them: a -1 that stays would get into a checkpoint."""
+        return self._retrying(lambda: self._all_of(fetch(), partitions))
 
-        def ask() -> M:
-            found = fetch()
-            if missing := {one.topic for one in partitions if one not in found}:
-                option = self._subscription.option
-                raise UnknownTopicError(sorted(missing), option, self._bootstrap_servers)
-            return found
+    def _all_of(self, found: M, partitions: Collection[TopicPartition]) -> M:
+        if missing := {one.topic for one in partitions if one not in found}:
+            option = self._subscription.option
+            raise UnknownTopicError(sorted(missing), option, self._bootstrap_servers)
+        return found
 
-        return self._retrying(ask)
+    def _not_behind(
+        self, known: PartitionOffsets, fetch: Callable[[], PartitionOffsets]
+    ) -> PartitionOffsets:
+        for attempt in range(1, self._attempts):
+            offsets = self._retrying(fetch)
+            problem = _inconsistency(known, offsets)
+            if not problem:
+                return offsets
+            self._cache.clear()
+            self._events.offsets_retried(attempt, self._attempts, problem)
+            self._clock.sleep_ms(self._interval_ms)
+        return self._retrying(fetch)
 
     def _partitions(self) -> frozenset[TopicPartition]:
         return self._cache.get(lambda: self._fetcher.partitions(self._subscription))

@@ -34,6 +34,8 @@ class PartitionPart:
     start: int | None = None
     end: int | None = None
     may_be_outdated: bool = False
+    batch_start: int | None = None
+    """Where the batch starts, if that was decided with the plan."""
 
     def of(self, start: int, end: int) -> OffsetRange:
         """Return what this part has of the batch's range; it may be empty.
@@ -86,6 +88,7 @@ def batch_tasks(
             None if is_first and not keeps_start else one.from_offset,
             None if is_last else one.until_offset,
             may_be_outdated=len(of_partition) > 1 and moves,
+            batch_start=min(of_partition) if keeps_start else None,
         )
 
     parts = [tuple(map(part, of_task)) for of_task in tasks] or [()]

@@ -342,3 +342,20 @@ def test_a_first_batch_whose_partition_is_gone_runs_again_with_a_report(kit, off
     restarted = stream(kit, options)
     ranges = restarted.plan_input_partitions(restarted.initial_offset(), end)
     assert ranges_of(ranges, tp(0)) == {0, 1}
+
+
+@pytest.mark.parametrize("is_pattern", [False, True])
+def test_a_stored_start_beyond_a_partition_that_is_gone_since_is_reported(kit, is_pattern):
+    """The error that its topic does not exist would end each restart."""
+    path = f"memory://gone-{is_pattern}"
+    options = {"metadataPath": path, "failOnDataLoss": "false", "fetchOffset.numRetries": "1"}
+    if is_pattern:
+        options |= {"subscribe": "", "subscribePattern": "^t$"}
+    kit.cluster.produce("t", b"v", partition=1)
+    stream(kit, options).initial_offset()
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 1)
+    restarted = stream(kit, options)
+    assert restarted.plan_input_partitions(restarted.initial_offset(), offsets(0, 0)) == ()
+    [(loss,)] = kit.events.named("data_lost")
+    assert loss.condition == "PARTITION_OFFSET_CHANGED"

@@ -94,6 +94,16 @@ def test_a_start_that_is_not_held_is_data_loss_or_reset(kit, given):
     assert loss.warning == f"startingOffsets for t-0 was {given} but consumer reset to 2"
 
 
+def test_a_start_that_a_broker_does_not_have_yet_is_asked_for_again(kit, monkeypatch):
+    """A broker that lags must not let the stream begin again at the earliest offset."""
+    kit.produce(5)
+    answers = [offsets(0, 0), offsets(5, 0)]
+    monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda *_: answers.pop(0))
+    starting = {"startingOffsets": '{"t":{"0":3,"1":0}}', **GO_ON}
+    assert source(kit, starting).initial_partition_offsets == offsets(3, 0)
+    assert not kit.events.named("data_lost")
+
+
 def test_a_start_in_an_open_transaction_is_held(kit):
     kit.produce(2)
     kit.cluster.produce("t", b"v", transaction=kit.cluster.begin_transaction())
