@@ -10,7 +10,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..engine.outcome import ViolationError
-from . import losses
+from . import losses, model
 from .losses import Loss, names
 from .query import COMMITTED
 
@@ -150,10 +150,14 @@ class Oracle:
             log = view.get(part)
             if log is None or ids.get(part) != log.topic_id or part in replaced:
                 continue
+            first = start.get(part, 0)
+            if not is_certain and first < log.start:
+                # Retention moves the first record since a time behind records that are older.
+                first = model.start_again(query, kafka, part, log, until)
             for value in kafka.values.get((part, log.topic_id), ()):
                 offset = kafka.written[value].offset
                 if (
-                    start.get(part, 0) <= offset < until
+                    first <= offset < until
                     and value not in values
                     and kafka.is_visible(value, committed_only=query.committed_only)
                     and not self.is_reported(part, offset, found)

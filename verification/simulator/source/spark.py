@@ -352,7 +352,8 @@ class _WatchedSource:
             initial = self.source.initial_partition_offsets
             found(initial.to_dict())
         begin = initial if start is None else start
-        batch_id = self._driver.checkpoint.committed + 1
+        # Another driver may have committed the first batch meanwhile.
+        batch_id = 0 if start is None else self._driver.checkpoint.committed + 1
         with self._driver.plan.tasks(batch_id, begin.to_dict(), end.to_dict()) as returned:
             ranges = self.source.get_batch(start, end)
             returned(ranges)
