@@ -16,6 +16,7 @@ from .query import COMMITTED
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
+    from .kafka import Log
     from .query import Offsets, Query
     from .world import World
 
@@ -116,6 +117,8 @@ class Oracle:
             if log is None or self.was_replaced(part):
                 continue
             start = (self.first or {}).get(part, 0)
+            if not query.keeps_start:
+                start = self._first_again(part, log, start, until)
             for value in kafka.values.get((part, log.topic_id), ()):
                 offset = kafka.written[value].offset
                 if (
@@ -151,9 +154,8 @@ class Oracle:
             if log is None or ids.get(part) != log.topic_id or part in replaced:
                 continue
             first = start.get(part, 0)
-            if not is_certain and first < log.start:
-                # Retention moves the first record since a time behind records that are older.
-                first = model.start_again(query, kafka, part, log, until)
+            if may_skip_deleted:
+                first = self._first_again(part, log, first, until)
             for value in kafka.values.get((part, log.topic_id), ()):
                 offset = kafka.written[value].offset
                 if (
@@ -164,6 +166,16 @@ class Oracle:
                     and not (may_skip_deleted and offset < log.start)
                 ):
                     raise ViolationError("a batch lacks a record", self.name(value))
+
+    def _first_again(self, part: TopicPartition, log: Log, start: int, until: int) -> int:
+        """Return where a first batch starts now: retention may move the first record since a time.
+
+        Records before that one are older, although they come later than those that are deleted.
+        """
+        query = self.world.query
+        if not query.start.is_time or start >= log.start:
+            return start
+        return model.start_again(query, self.world.kafka, part, log, until)
 
     def values(
         self, rows: Iterable[tuple[str, int, int, bytes]], start: Offsets, end: Offsets
