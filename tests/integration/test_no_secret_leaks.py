@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from pyspark_kafka.adapters.security.providers import token_provider
+from pyspark_kafka.brokers.settings import as_properties_file
 from pyspark_kafka.domain.options.client_settings import read_java_settings
 from pyspark_kafka.domain.values.registry import Schema, SchemaType
 
@@ -320,8 +321,8 @@ def show_lag(
 ) -> None:
     config = inputs / "client.properties"
     options = secured.options("SCRAM-SHA-512")
-    lines = (f"{name.removeprefix('kafka.')}={value}" for name, value in options.items())
-    config.write_text("\n".join(lines))
+    settings = {name.removeprefix("kafka."): value for name, value in options.items()}
+    config.write_text(as_properties_file(settings))
     servers = ("--bootstrap-servers", secured.sasl, "--client", client)
     files = ("--checkpoint", str(searched / "checkpoint"), "--command-config", str(config))
     with (searched / f"lag of {client}").open("w") as output:

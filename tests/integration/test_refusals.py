@@ -10,6 +10,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.brokers.settings import as_properties_file
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options.option import QueryKind
@@ -328,13 +329,13 @@ def test_a_command_says_why_in_one_line(secured, proxy, client, tmp_path):
         (tmp_path / log / "0").write_text(text)
     options = through(proxy, client, secured.plain_options("ada", WRONG))
     config = tmp_path / "client.properties"
-    config.write_text(
-        "".join(
-            f"{name.removeprefix('kafka.')}={value}\n"
-            for name, value in options.items()
-            if name.startswith("kafka.")
-        )
-    )
+    prefix = "kafka."
+    settings = {
+        name.removeprefix(prefix): value
+        for name, value in options.items()
+        if name.startswith(prefix)
+    }
+    config.write_text(as_properties_file(settings))
     given = ("--checkpoint", str(tmp_path), "--bootstrap-servers", proxy.address)
     ended = run("lag", *given, "--client", client, "--command-config", str(config))
     assert (ended.returncode, ended.stdout) == (1, "")

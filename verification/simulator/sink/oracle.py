@@ -199,7 +199,7 @@ class Oracle:
         if not is_driver or name not in self._committed:
             return
         number, at_ms = self._committed[name]
-        is_late = int(application_of(by)) < number == int(application_of(begun_by))
+        is_late = int(application_of(by)) < number and application_of(begun_by) == str(number)
         if not is_continuous or not is_late:
             return
         if self._world.planned_ms.get(by.split(" ")[1], 0) > at_ms:

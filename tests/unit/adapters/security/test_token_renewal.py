@@ -202,26 +202,27 @@ def test_another_distribution_registers_a_function(tmp_path, monkeypatch):
         provider.token()
 
 
-NOW_MS: Final = 1_000 * int(time.time())
+LATER_MS: Final = 1_000 * (int(time.time()) + 86_400)
+"""A time that has not come by the end of a long run."""
 
 
 @pytest.mark.parametrize(
     ("token", "error", "text"),
     [
-        (Token(b"abc", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),  # type: ignore[arg-type]
-        (Token("abc\n", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
-        (Token("ab\0c", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
-        (Token("", NOW_MS + LIFE_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token(b"abc", LATER_MS), AuthenticationError, "characters that bearer tokens"),  # type: ignore[arg-type]
+        (Token("abc\n", LATER_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token("ab\0c", LATER_MS), AuthenticationError, "characters that bearer tokens"),
+        (Token("", LATER_MS), AuthenticationError, "characters that bearer tokens"),
         (Token("abc", 10**20), AuthenticationError, "'expires_ms' is no time"),
         (Token("abc", "9"), AuthenticationError, "'expires_ms' is no time"),  # type: ignore[arg-type]
         (Token("abc", float("nan")), AuthenticationError, "'expires_ms' is no time"),  # type: ignore[arg-type]
-        (Token("abc", NOW_MS + LIFE_MS, "a\0b"), AuthenticationError, "principal"),
+        (Token("abc", LATER_MS, "a\0b"), AuthenticationError, "principal"),
         (
-            Token("abc", NOW_MS + LIFE_MS, extensions=(("pool", "a\1auth=Bearer b"),)),
+            Token("abc", LATER_MS, extensions=(("pool", "a\1auth=Bearer b"),)),
             AuthenticationError,
             "an extension",
         ),
-        (Token("abc", NOW_MS // 1_000), TokenUnavailableError, "expired already"),
+        (Token("abc", LATER_MS // 1_000), TokenUnavailableError, "expired already"),
     ],
 )
 def test_what_a_function_returns_is_a_token_that_clients_can_send(token, error, text, monkeypatch):
@@ -233,7 +234,7 @@ def test_what_a_function_returns_is_a_token_that_clients_can_send(token, error, 
 
 def test_a_time_of_a_function_may_be_a_float(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokens_of_a_test", ModuleType("tokens_of_a_test"))
-    found = Token("abc", NOW_MS + LIFE_MS + 0.5)  # type: ignore[arg-type]
+    found = Token("abc", LATER_MS + 0.5)  # type: ignore[arg-type]
     monkeypatch.setattr("tokens_of_a_test.token", lambda: found, raising=False)
     token = FunctionTokenProvider(TokenFunction("tokens_of_a_test:token")).token()
-    assert (type(token.expires_ms), token.expires_ms) == (int, NOW_MS + LIFE_MS)
+    assert (type(token.expires_ms), token.expires_ms) == (int, LATER_MS)
