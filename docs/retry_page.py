@@ -42,7 +42,7 @@ class Place(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """What happens then."""
+    """The outcome in the words of the page."""
 
     RETRY = "retry"
     FAIL = "fail the task"

@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
+from kafka.errors import UnknownBrokerIdError
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from pyspark_kafka.brokers import KafkaCluster
@@ -191,12 +192,20 @@ def move_leader(cluster: KafkaCluster, partition: TopicPartition, leader: int) -
     """Make a broker the preferred leader, elect it, and wait until all know."""
     moved = ClientPartition(partition.topic, partition.partition)
     replicas = [leader, *(other for other in range(3) if other != leader)]
+    await_until(lambda: _reassign(cluster, moved, replicas))
     with admin_of(cluster) as admin:
-        assert admin.alter_partition_reassignments({moved: replicas}) == {moved: None}
         await_until(lambda: not admin.list_partition_reassignments([moved]))
         await_until(lambda: _in_sync(admin, partition) == {0, 1, 2})
         admin.elect_leaders(0, {partition.topic: [partition.partition]})
     await_until(lambda: all(leader_of(cluster, partition, asked) == leader for asked in range(3)))
+
+
+def _reassign(cluster: KafkaCluster, moved: ClientPartition, replicas: list[int]) -> bool:
+    """Ask the controller; return false where the client does not know that broker yet."""
+    with admin_of(cluster) as admin, suppress(UnknownBrokerIdError):
+        assert admin.alter_partition_reassignments({moved: replicas}) == {moved: None}
+        return True
+    return False
 
 
 def _in_sync(admin: Any, partition: TopicPartition) -> set[int]:

@@ -116,8 +116,9 @@ def test_a_log_works_in_a_forked_process(storage):
             os._exit(0 if log.get(0) == b"parent" and log.add(1, b"child") else 1)
         finally:
             os._exit(2)
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         assert log.get(0) == b"parent"
+    assert os.waitstatus_to_exitcode(ended[1]) == 0
     assert log.latest() == (1, b"child")
 
 

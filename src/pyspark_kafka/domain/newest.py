@@ -19,7 +19,7 @@ MAX_PARTITIONS: Final = 100_000
 
 @final
 class Newest(Generic[T]):
-    """Reports in order, of which the newest are kept: as many as the bounds allow, at least one."""
+    """Reports in order; the newest are kept, as many as the bounds allow, at least one."""
 
     def __init__(self, partitions_of: Callable[[T], int], items: Iterable[T] = ()) -> None:
         """Take the number of partitions in an item, and the first items."""

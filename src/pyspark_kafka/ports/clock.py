@@ -30,7 +30,7 @@ def epoch_ms() -> int:
 
 
 class _Waits(threading.local):
-    """What each thread calls while it waits."""
+    """The function that each thread calls while it waits."""
 
     @staticmethod
     def call() -> None:

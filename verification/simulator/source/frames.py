@@ -36,6 +36,7 @@ _CHANGED: Final = (
     "DataLossError",
     "ResolvedOffsetsError",
     "NoOffsetForTimestampError",
+    "NoCommittedOffsetError",
 )
 """Errors that may come of topics that change while an action runs."""
 

@@ -137,7 +137,7 @@ class ObjectDirectory(LogDirectory):
 
     def _put_new(self, path: str, content: bytes, writer: str, deadline: Deadline) -> None:
         if not self._is_s3():
-            # adlfs passes metadata of its own, and Azure's client adds what headers have.
+            # adlfs passes other metadata, and Azure's client adds what headers have.
             is_google = "gs" in self._filesystem.protocol
             signed = (
                 {"metadata": {_WRITER: writer}}

@@ -32,7 +32,7 @@ class ExpectedRanges(Generic[H]):
         self._held = {}
 
     def begin(self, partition: TopicPartition, offset: int) -> None:
-        """Note that a range is read from its start on: none before it is expected any more."""
+        """Note that a range is read from its start on: earlier ones are no longer expected."""
         self._expected.begin(partition, offset)
 
     def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:

@@ -82,7 +82,7 @@ class RangeQueue:
     def begin(self, partition: TopicPartition, offset: int) -> tuple[OffsetRange, ...]:
         """Note that a range is read from its start on, and return those that were passed over.
 
-        They are not expected any more. A range that was not expected changes nothing.
+        They are no longer expected. A range that was not expected changes nothing.
         """
         place = self._places.get((partition, offset), -1)
         if place < self._begun:

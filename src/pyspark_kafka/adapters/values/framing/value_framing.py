@@ -39,7 +39,7 @@ _NO_HEADERS: Final[pa.Array[Any]] = pa.array([], HEADERS)
 @final
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What a framing names: a schema and, of Protobuf, a message in it."""
+    """The schema that a framing names and, of Protobuf, the message in it."""
 
     schema_id: int | str
     indexes: tuple[int, ...]
