@@ -9,11 +9,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import numbered
 
 from .client_files import connection
-
-
-@pytest.fixture(autouse=True)
-def _wide_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+from .commands import run
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
@@ -60,6 +56,18 @@ def test_the_mock_broker(client, capsys):
             capsys, "trial", "--bootstrap-servers", servers, "--client", client, *more
         )
     assert (len(topic["partitions"]), topic["bytes"], topic["retentionMs"]) == (3, None, None)
+
+
+def test_a_pipe_gets_each_topic_on_a_line():
+    name = "a-topic-with-a-name-as-long-as-those-that-companies-prescribe"
+    with EmbeddedBroker() as broker:
+        broker.create_topic(name)
+        servers = broker.options["kafka.bootstrap.servers"]
+        more = [f"--option={key}={text}" for key, text in broker.options.items()]
+        listed = run("topics", "--bootstrap-servers", servers, *more, COLUMNS="80")
+    assert listed.returncode == 0, listed.stderr
+    [line] = [line for line in listed.stdout.splitlines() if name in line]
+    assert line.split()[:2] == [name, "1"]
 
 
 def test_limited_rights(secured, client, fresh_name, tmp_path, capsys):

@@ -18,7 +18,15 @@ from .arguments import (
     milliseconds,
     positive,
 )
-from .output import Console, advancing, ending_with_the_pipe, logs_redirected_to, quantity
+from .output import (
+    Console,
+    advancing,
+    ending_with_the_pipe,
+    logs_redirected_to,
+    new_table,
+    print_whole,
+    quantity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -210,11 +218,9 @@ def _json(count: LetterCount) -> dict[str, Any]:
 
 
 def _print_table(summary: LetterSummary) -> None:
-    from rich.console import Console as RichConsole
-
     out = Console(sys.stdout)
     if summary.records:
-        RichConsole(highlight=False).print(_letter_table(summary))
+        print_whole(_letter_table(summary))
     if summary.total > len(summary.records):
         out.line(_more(summary))
     counts = summary.reasons.most_common()
@@ -229,14 +235,9 @@ def _print_table(summary: LetterSummary) -> None:
 
 def _letter_table(summary: LetterSummary) -> Table:
     """Return a row for each record, in the order of the dead-letter topic."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("topic")
-    for heading in ("partition", "offset"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table(["topic"], "partition", "offset")
     table.add_column("reason", no_wrap=True)
     table.add_column("error")
     table.add_column("letters", justify="right", no_wrap=True)

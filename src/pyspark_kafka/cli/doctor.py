@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Final
 from ..domain.cluster.finding import Level, worst
 from ..domain.text import printable
 from .arguments import Commands, Connection, add_client, add_command, add_connection
-from .output import ending_with_the_pipe, logs_redirected_to, quantity
+from .output import ending_with_the_pipe, logs_redirected_to, print_whole, quantity
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
-
-    from rich.table import Table
+    from collections.abc import Sequence
 
     from ..domain.cluster.finding import Finding, SparkFacts
 
@@ -66,7 +64,7 @@ def run_doctor(given: argparse.Namespace) -> int:
     from ..bootstrap.tools import doctor_for
     from ..brokers import require_java
 
-    show = _print_json if given.json else _printer()
+    show = _print_json if given.json else _print_row
     spark = None if given.master is None else partial(_facts, given.master)
     options = Connection.given(given).source_options(subscribePattern=".*")
     resources = Resources(tuple(given.topic), tuple(given.group), tuple(given.transactional_id))
@@ -119,27 +117,20 @@ def _print_json(finding: Finding) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def _printer() -> Callable[[Finding], None]:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return lambda finding: console.print(_row(finding))
-
-
-def _row(finding: Finding) -> Table:
-    """Return the level, the check and the summary of a finding; its advice is below."""
+def _print_row(finding: Finding) -> None:
+    """Print the level, the check and the summary of a finding; its advice is below."""
     from rich.table import Table
     from rich.text import Text
 
     row = Table.grid(padding=(0, 2))
     row.add_column(width=_LEVEL_WIDTH, no_wrap=True)
     row.add_column(width=_CHECK_WIDTH, no_wrap=True, style="dim")
-    row.add_column(overflow="fold")
+    row.add_column()
     text = Text(printable(finding.summary))
     if finding.advice:
         text.append(f"\n{printable(finding.advice)}", "bold")
     row.add_row(Text(finding.level.value, _COLORS[finding.level]), finding.check, text)
-    return row
+    print_whole(row)
 
 
 def _totals(found: Sequence[Finding]) -> str:

@@ -7,7 +7,6 @@ import logging
 import sys
 import time
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ..application.lag.meter import MAX_COUNTED
@@ -28,7 +27,7 @@ from .arguments import (
     seconds,
     storage_options,
 )
-from .output import ending_with_the_pipe, logs_redirected_to, until_interrupted
+from .output import ending_with_the_pipe, logs_redirected_to, print_whole, until_interrupted
 
 if TYPE_CHECKING:
     import argparse
@@ -142,12 +141,11 @@ def _show_table(given: argparse.Namespace, monitor: LagMonitor) -> None:
     console = Console(highlight=False)
     first = _first_snapshot(given, monitor)
     if _is_once(given, sys.stdout):
-        console.print(view_of(first))
+        print_whole(*view_of(first).parts(console.options))
         return
-    on_screen = partial(view_of, fits_screen=True)
-    with until_interrupted(), Live(on_screen(first), console=console, auto_refresh=False) as live:
+    with until_interrupted(), Live(view_of(first), console=console, auto_refresh=False) as live:
         for snapshot, problem in _later_snapshots(given, monitor, first):
-            live.update(on_screen(snapshot, problem=problem), refresh=True)
+            live.update(view_of(snapshot, problem=problem), refresh=True)
 
 
 def _later_snapshots(

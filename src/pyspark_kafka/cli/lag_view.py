@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, final
 
-from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +14,7 @@ from ..application.lag.monitor import LagSnapshot
 from ..domain.checkpoints.checkpoint_log import CheckpointedBatch
 from ..domain.lag.lag import PartitionLag
 from ..domain.lag.trend import Direction, Trend
-from .output import quantity
+from .output import new_list, new_table, quantity
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14
@@ -44,20 +43,20 @@ class LagView:
     servers: str
     now_ms: int
     problem: str = ""
-    fits_screen: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the snapshot, within the width and height of the console."""
-        symbols = _ASCII if options.ascii_only else _UNICODE
-        room = max(3, console.height - _OTHER_LINES) if self.fits_screen else MAX_ROWS
-        yield Group(self._head(symbols), *self._body(symbols, room))
+        """Draw the snapshot within the height of the console."""
+        yield Group(*self.parts(options, max(3, console.height - _OTHER_LINES)))
         if self.problem:
             yield Text(self.problem, "red")
 
+    def parts(self, options: ConsoleOptions, room: int = MAX_ROWS) -> list[Table | Text]:
+        """Return the tables and texts of the snapshot, with ``room`` lines for partitions."""
+        symbols = _ASCII if options.ascii_only else _UNICODE
+        return [self._head(symbols), *self._body(symbols, room)]
+
     def _head(self, symbols: _Symbols) -> Table:
-        head = Table.grid(padding=(0, 2))
-        head.add_column(style="dim", no_wrap=True)
-        head.add_column()
+        head = new_list()
         head.add_row("checkpoint", Text(self.checkpoint))
         head.add_row("kafka", Text(self.servers))
         for name, text in self._batches():
@@ -114,13 +113,11 @@ def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int) -> Table:
     )
     shown = rows if len(rows) <= room else rows[: room - 1]
     has_notes = any(_note(each) for _, each in rows)
-    table = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
-    if len(snapshot.sources) > 1:
-        table.add_column("source")
+    names = ["source", "topic"] if len(snapshot.sources) > 1 else ["topic"]
+    table = new_table(names, "partition", "consumed", "latest")
+    table.show_footer = True
     hidden = len(rows) - len(shown)
-    table.add_column("topic", f"total (+ {hidden:,} more)" if hidden else "total")
-    for heading in ("partition", "consumed", "latest"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.columns[len(names) - 1].footer = f"total (+ {hidden:,} more)" if hidden else "total"
     total = _number(snapshot.total, symbols, is_exact=snapshot.is_exact)
     table.add_column("lag", total, justify="right", no_wrap=True, style="bold")
     table.add_column("", min_width=_BAR_WIDTH)

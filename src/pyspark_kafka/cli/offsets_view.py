@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..domain.partition_offsets import PartitionOffsets
+from .output import new_list, new_table, print_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,31 +65,20 @@ def print_offsets(
     head: Sequence[tuple[str, str]], pairs: Sequence[OffsetPair], first: str, second: str
 ) -> None:
     """Print lines with a name, and a table of offsets."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False, file=sys.stdout)
-    lines = Table.grid(padding=(0, 2))
-    lines.add_column(style="dim", no_wrap=True)
-    lines.add_column()
+    lines = new_list()
     for name, text in head:
         lines.add_row(name, Text(text))
-    console.print(lines)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     has_sources = len({pair.source for pair in pairs}) > 1
-    if has_sources:
-        table.add_column("source")
-    table.add_column("topic")
-    for heading in ("partition", first, second, "difference"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    names = ("source", "topic") if has_sources else ("topic",)
+    table = new_table(names, "partition", first, second, "difference")
     for pair in pairs[:MAX_ROWS]:
         cells = [pair.source, *_cells(pair)] if has_sources else _cells(pair)
         table.add_row(*map(Text, cells))
-    console.print(table)
-    if len(pairs) > MAX_ROWS:
-        console.print(f"and {len(pairs) - MAX_ROWS:,} more partitions: --json shows all")
+    hidden = len(pairs) - MAX_ROWS
+    more = [Text(f"and {hidden:,} more partitions: --json shows all")] if hidden > 0 else []
+    print_whole(lines, table, *more)
 
 
 def _cells(pair: OffsetPair) -> tuple[str, ...]:

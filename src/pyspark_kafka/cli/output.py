@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, final
 
 if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
     from rich.table import Table
+    from rich.text import Text
 
 Item = TypeVar("Item")
 
 _BACK_AND_ERASE: Final = "\r\033[K"
+
+_NO_LIMIT: Final = 1_000_000
+"""The width of lines without a terminal, in characters."""
 
 
 @final
@@ -51,16 +56,57 @@ def quantity(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def new_table(first: str, *numbers: str) -> Table:
-    """Return a table without rows: its first column holds names, and the others numbers."""
+def new_table(names: Iterable[str], *numbers: str) -> Table:
+    """Return a table without rows: its first columns hold names, and the others numbers."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, overflow="fold")
+    for heading in names:
+        table.add_column(heading, no_wrap=True)
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
+
+
+def new_list() -> Table:
+    """Return a table without rows, headings or lines: a column of headings and one of texts."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    return table
+
+
+def print_whole(*parts: Table | Text, out: TextIO | None = None) -> None:
+    """Print tables and texts for people, on stdout by default.
+
+    A cell of a column that does not wrap is printed as a whole: a table is wider than the terminal
+    rather than break a name. Without a terminal, lines have no limit, so that ``grep`` finds them.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    out = sys.stdout if out is None else out
+    console = Console(file=out, highlight=False)
+    if out.isatty():
+        tables = (part for part in parts if isinstance(part, Table))
+        console.width = max(console.width, *(_width(console, table) for table in tables), 1)
+    else:
+        console.width = _NO_LIMIT
+    for part in parts:
+        console.print(part)
+
+
+def _width(console: RichConsole, table: Table) -> int:
+    """Return the least width of a table that breaks no cell of a column with ``no_wrap``."""
+    unlimited = console.options.update(width=_NO_LIMIT)
+    for column in table.columns:
+        if column.no_wrap:
+            cells = (column.header, column.footer, *column.cells)
+            column.min_width = max(console.measure(one, options=unlimited).maximum for one in cells)
+    return console.measure(table, options=unlimited).minimum
 
 
 def advancing(

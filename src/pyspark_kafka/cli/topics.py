@@ -7,11 +7,10 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from .arguments import Commands, Connection, add_client, add_command, add_connection
-from .output import ending_with_the_pipe, logs_redirected_to
+from .output import ending_with_the_pipe, logs_redirected_to, print_whole
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ..domain.cluster.topics import PartitionSummary, TopicSummary
 
@@ -61,16 +60,10 @@ def run_topics(given: argparse.Namespace) -> int:
             for topic in topics:
                 print(_topic_json(topic), flush=True)
         else:
-            _print_table(topics, by_partition=given.partitions)
+            from .topics_view import topic_list
+
+            print_whole(*topic_list(topics, by_partition=given.partitions))
     return 0
-
-
-def _print_table(topics: Sequence[TopicSummary], *, by_partition: bool) -> None:
-    from rich.console import Console
-
-    from .topics_view import TopicListView
-
-    Console(highlight=False).print(TopicListView(topics, by_partition=by_partition))
 
 
 def _topic_json(topic: TopicSummary) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -12,9 +11,8 @@ from .lag_view import duration
 from .output import new_table, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
     from ..domain.cluster.topics import PartitionSummary, TopicDescription, TopicSummary
@@ -23,24 +21,18 @@ UNKNOWN: Final = "-"
 _MAX_LEADERS: Final = 6
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TopicListView:
-    """Topics as a table: a row for each topic, or for each partition."""
-
-    topics: Sequence[TopicSummary]
-    by_partition: bool = False
-
-    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
-        """Draw the table, and the totals below it."""
-        if self.topics:
-            yield _partition_table(self.topics) if self.by_partition else _table(self.topics)
-        partitions = sum(len(topic.partitions) for topic in self.topics)
-        yield Text(f"{quantity(len(self.topics), 'topic')}, {quantity(partitions, 'partition')}")
-        degraded = sum(topic.under_replicated for topic in self.topics)
-        if degraded:
-            text = f"{quantity(degraded, 'partition')} without a leader or with replicas behind"
-            yield Text(text, "red")
+def topic_list(
+    topics: Sequence[TopicSummary], *, by_partition: bool = False
+) -> Iterator[Table | Text]:
+    """Yield a table with a row for each topic or each partition, and the totals below it."""
+    if topics:
+        yield _partition_table(topics) if by_partition else _table(topics)
+    partitions = sum(len(topic.partitions) for topic in topics)
+    yield Text(f"{quantity(len(topics), 'topic')}, {quantity(partitions, 'partition')}")
+    degraded = sum(topic.under_replicated for topic in topics)
+    if degraded:
+        text = f"{quantity(degraded, 'partition')} without a leader or with replicas behind"
+        yield Text(text, "red")
 
 
 def size(number: int | None) -> str:
@@ -56,7 +48,7 @@ def size(number: int | None) -> str:
 
 def _table(topics: Iterable[TopicSummary]) -> Table:
     table = new_table(
-        "topic", "partitions", "records <=", "size", "retention", "replicas", "leaders"
+        ["topic"], "partitions", "records <=", "size", "retention", "replicas", "leaders"
     )
     for topic in topics:
         table.add_row(
@@ -73,7 +65,7 @@ def _table(topics: Iterable[TopicSummary]) -> Table:
 
 def _partition_table(topics: Iterable[TopicSummary]) -> Table:
     table = new_table(
-        "topic", "partition", "earliest", "latest", "records <=", "size", "leader", "in sync"
+        ["topic"], "partition", "earliest", "latest", "records <=", "size", "leader", "in sync"
     )
     for topic in topics:
         for each in topic.partitions:

@@ -8,6 +8,7 @@ from pyspark_kafka.application.checkpoints.logs import CheckpointState
 from pyspark_kafka.application.lag.monitor import LagSnapshot
 from pyspark_kafka.cli.lag import lag_json
 from pyspark_kafka.cli.lag_view import MAX_ROWS, LagView, duration
+from pyspark_kafka.cli.output import print_whole
 from pyspark_kafka.domain.checkpoints.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.lag.lag import PartitionLag, SourceLag
 from pyspark_kafka.domain.lag.trend import Direction, Trend
@@ -29,14 +30,21 @@ def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagSnapshot:
     return LagSnapshot(state, {"0": source}, trend or Trend(Direction.UNKNOWN))
 
 
-def drawn(
-    shown: LagSnapshot, height: int = 30, encoding: str = "utf-8", **more: object
-) -> list[str]:
+def view_of(shown: LagSnapshot, problem: str = "") -> LagView:
+    return LagView(shown, "s3a://b/c", "h:9092", NOW, problem)
+
+
+def drawn(shown: LagSnapshot, encoding: str = "utf-8") -> list[str]:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    console = Console(file=out, width=100, height=height)
-    console.print(LagView(shown, "s3a://b/c", "h:9092", NOW, **more))  # type: ignore[arg-type]
+    print_whole(*view_of(shown).parts(Console(file=out).options), out=out)
     out.seek(0)
     return [line.rstrip() for line in out.read().splitlines()]
+
+
+def on_a_screen(view: LagView, height: int = 30) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=100, height=height).print(view)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
 SOME = look(
@@ -85,7 +93,7 @@ def test_a_terminal_without_unicode_gets_ascii_symbols():
 
 def test_hidden_partitions_are_counted():
     shown = look(*(PartitionLag(each, 0, each.partition, each.partition) for each in T))
-    lines = drawn(shown, height=24, fits_screen=True)
+    lines = on_a_screen(view_of(shown), height=24)
     assert len(lines) < 24
     assert [line.split()[1] for line in lines if line.startswith(" t ")] == [
         str(number) for number in range(39, 30, -1)
@@ -110,7 +118,7 @@ def test_deleted_partitions_and_truncated_logs_are_named():
 
 
 def test_a_failure_keeps_the_last_snapshot():
-    lines = drawn(SOME, problem="No broker answered.")
+    lines = on_a_screen(view_of(SOME, problem="No broker answered."))
     assert lines[-1] == "No broker answered."
     assert any("41,235" in line for line in lines)
 

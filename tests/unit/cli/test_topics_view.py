@@ -1,9 +1,9 @@
 import io
 
 import pytest
-from rich.console import Console
 
-from pyspark_kafka.cli.topics_view import TopicListView, size
+from pyspark_kafka.cli.output import print_whole
+from pyspark_kafka.cli.topics_view import size, topic_list
 from pyspark_kafka.domain.cluster.topics import (
     PartitionDescription,
     PartitionSummary,
@@ -26,26 +26,24 @@ def topic(name: str, *partitions: PartitionDescription, **config: str) -> TopicS
     )
 
 
-def drawn(view: TopicListView) -> list[str]:
+def drawn(topics: list[TopicSummary], *, by_partition: bool = False) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=100, highlight=False).print(view)
+    print_whole(*topic_list(topics, by_partition=by_partition), out=out)
     return [line.strip() for line in out.getvalue().splitlines()]
 
 
 def test_each_policy_has_its_words_and_replicas_that_are_behind_are_counted():
     lines = drawn(
-        TopicListView(
-            [
-                topic("[red]", LED, BEHIND, cleanup_policy="delete", retention_ms="-1"),
-                topic("b", LED, cleanup_policy="compact"),
-                topic("c", LED, cleanup_policy="compact,delete", retention_ms="60000000"),
-                topic("d", LEADERLESS),
-                topic(
-                    "e",
-                    *(PartitionDescription(n, frozenset({n}), frozenset({n})) for n in range(8)),
-                ),
-            ]
-        )
+        [
+            topic("[red]", LED, BEHIND, cleanup_policy="delete", retention_ms="-1"),
+            topic("b", LED, cleanup_policy="compact"),
+            topic("c", LED, cleanup_policy="compact,delete", retention_ms="60000000"),
+            topic("d", LEADERLESS),
+            topic(
+                "e",
+                *(PartitionDescription(n, frozenset({n}), frozenset({n})) for n in range(8)),
+            ),
+        ]
     )
     rows = [[cell for cell in line.split("  ") if cell] for line in lines[3:8]]
     assert [[cell.strip() for cell in row] for row in rows] == [
@@ -62,7 +60,7 @@ def test_each_policy_has_its_words_and_replicas_that_are_behind_are_counted():
 
 
 def test_each_partition_has_a_row():
-    lines = drawn(TopicListView([topic("a", BEHIND, LEADERLESS)], by_partition=True))
+    lines = drawn([topic("a", BEHIND, LEADERLESS)], by_partition=True)
     assert lines[3].split() == ["a", "0", "5", "1,205", "1,200", "12", "B", "2", "1/2"]
     assert lines[4].split() == ["a", "1", "5", "1,205", "1,200", "-", "none", "0/1"]
 
