@@ -30,6 +30,7 @@ from pyspark_kafka.domain.errors import (
     LeaderUnavailableError,
     MetadataLogError,
     MissingDependencyError,
+    NoCheckpointError,
     OptionPolicyError,
     OptionsError,
     UnknownTopicError,
@@ -682,6 +683,16 @@ EXACTLY_ONCE: Final = (
             ),
             "Restore a damaged file from a copy. Do not delete single files of a log.",
         ),
+    ),
+    Entry(
+        NoCheckpointError(
+            "s3://bucket/checkpoint/orders",
+            "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
+            "that it is the query's checkpointLocation",
+        ),
+        "A [command](../operate/commands.md) was given a path without a checkpoint, or with one "
+        "that has no batch yet.",
+        ("Give the query's `checkpointLocation`, the directory above `offsets` and `commits`.",),
     ),
     Entry(
         ConcurrentUpdateError(MemoryMetadataLog(), 7),

@@ -15,7 +15,7 @@ from pyspark_kafka.application.continuous.errors import (
     TaskFailedError,
     UncertainEndError,
 )
-from pyspark_kafka.domain.errors import Recovery
+from pyspark_kafka.domain.errors import NoCheckpointError, Recovery
 from pyspark_kafka.domain.reading.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
@@ -79,6 +79,7 @@ _ON_THE_DRIVER: Final = (
     CatalogTableError,
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
+    NoCheckpointError,
     NotEnoughSlotsError,
     OffsetsMismatchError,
     QueryIsRunningError,

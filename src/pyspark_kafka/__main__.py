@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from .cli.output import prepare_output
+from .cli.output import ending_signals, prepare_output
 from .cli.parser import command_parser
 from .domain.errors import PysparkKafkaError
 from .domain.text import one_line
 
 FAILED: Final = 1
-INTERRUPTED: Final = 130
-"""The exit status that shells report for a command ended by SIGINT."""
+SIGNALED: Final = 128
+"""What shells add to the number of a signal for the exit status of a command that it ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,13 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare_output()
     given = command_parser().parse_args(argv)
     try:
-        status: int = given.run(given)
+        with ending_signals():
+            status: int = given.run(given)
     except PysparkKafkaError as error:
         return _fail(f"error: {one_line(str(error))} (who can fix it: {error.fault.value})")
     except OSError as error:
         return _fail(f"error: {one_line(str(error))}")
-    except KeyboardInterrupt:
-        return _fail("Interrupted; everything is stopped.", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        return _fail("Interrupted; everything is stopped.", SIGNALED + number)
     return status
 
 

@@ -37,6 +37,8 @@ def test_parts_of_a_topic(world, capsys):
     assert values("--from", "-1", "--partition", "0", "--count", "1") == ["a4"]
     assert values("--from", "1970-01-01T00:00:05Z", "--once") == ["a4", '{"b": 0}']
     assert values("--once") == []
+    left_out = [f"--option=include{name}=false" for name in ("Key", "Value", "Topic", "Timestamp")]
+    assert values("--from", "3", "--partition=0", "--once", *left_out) == ["a3", "a4"]
     (found,) = records(
         capsys, given(world, topic, "--partition=1", "--from=0", "--once", "--as=json")
     )

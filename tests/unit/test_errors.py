@@ -33,6 +33,7 @@ from pyspark_kafka.domain.errors import (
     LeaderUnavailableError,
     MetadataLogError,
     MissingDependencyError,
+    NoCheckpointError,
     OptionPolicyError,
     OptionsError,
     PysparkKafkaError,
@@ -134,6 +135,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault]] = [
     (TopicRecreatedError(T0, 7, earliest=0), Exception, Fault.DATA),
     (DriverLostError("why"), ConnectionError, Fault.ENVIRONMENT),
     (MetadataLogError("s3://b/p/0", "What happened."), Exception, Fault.ENVIRONMENT),
+    (NoCheckpointError("s3://b/p", "There is none."), MetadataLogError, Fault.USER),
     (
         QueryIsRunningError("/c/offsets", "batch 5 began 3 seconds ago", "Stop the query"),
         Exception,

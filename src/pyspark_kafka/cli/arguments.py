@@ -257,7 +257,7 @@ def client_settings(name: str) -> tuple[tuple[str, str], ...]:
     Unlike there, a line without a value is refused, and the file is in UTF-8.
     """
     found = []
-    for line in _properties(_content(name).removeprefix("\ufeff")):
+    for line in _properties(content(name).removeprefix("\ufeff")):
         match = _SETTING.fullmatch(line)
         setting, value = map(_unescaped, match.groups()) if match else ("", "")
         if not setting or len(setting) == len(line):
@@ -289,7 +289,7 @@ def _unescaped(text: str) -> str:
 def json_file(name: str) -> dict[str, Any]:
     """Read a file with a JSON object; no error message shows its content."""
     try:
-        parsed = json.loads(_content(name))
+        parsed = json.loads(content(name))
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
@@ -304,7 +304,8 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
-def _content(name: str) -> str:
+def content(name: str) -> str:
+    """Read a file of text."""
     try:
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

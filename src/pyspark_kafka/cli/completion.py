@@ -7,6 +7,7 @@ from typing import Final
 
 from ..domain.errors import requires_extra
 from .arguments import Commands, add_command
+from .output import ending_with_the_pipe
 
 SHELLS: Final = ("bash", "zsh", "tcsh")
 
@@ -38,5 +39,6 @@ def run_completion(given: argparse.Namespace) -> int:
     with requires_extra("cli", "shtab", "shtab"):
         import shtab
 
-    print(shtab.complete(given.parser, given.shell))
+    with ending_with_the_pipe():
+        print(shtab.complete(given.parser, given.shell))
     return 0

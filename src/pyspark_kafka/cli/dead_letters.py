@@ -171,10 +171,11 @@ def run_replay(given: argparse.Namespace) -> int:
         replay.flush()
         if given.group is not None and not given.dry_run:
             log.commit(given.group, ranges)
-    if given.json:
-        print(json.dumps(_stats_json(stats)))
-    else:
-        _print_stats(stats, is_dry=given.dry_run)
+    with ending_with_the_pipe():
+        if given.json:
+            print(json.dumps(_stats_json(stats)))
+        else:
+            _print_stats(stats, is_dry=given.dry_run)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -21,6 +22,7 @@ from ..domain.reading.offset_limits import (
     StartingOffsets,
     parse_offset_limit,
 )
+from ..domain.text import excerpt
 from ..ports.clock import epoch_ms
 from .arguments import (
     STORAGE_FILE,
@@ -30,6 +32,7 @@ from .arguments import (
     add_command,
     add_connection,
     add_storage_options,
+    content,
     milliseconds,
     public_url,
     storage_options,
@@ -81,10 +84,11 @@ the offsets before the rewrite.
 """
 
 _TARGET: Final = (
-    "earliest, latest, a time such as 2026-01-31T12:00:00Z, group:NAME, checkpoint:URL, or a file "
-    "of JSON as for the option 'startingOffsets', which may leave out partitions"
+    "earliest, latest, a time such as 2026-01-31T12:00:00Z, group:NAME, checkpoint:URL, or JSON as "
+    "for the option 'startingOffsets', or a file of it, which may leave out partitions"
 )
 
+_WORDS: Final = {"earliest": Earliest(), "latest": Latest()}
 _GROUP: Final = "group:"
 _CHECKPOINT: Final = "checkpoint:"
 
@@ -166,30 +170,32 @@ def _add_change(command: argparse.ArgumentParser) -> None:
 
 def _target(text: str) -> Target:
     """Parse the offsets that a command names."""
-    if text.lower() == "earliest":
-        return Earliest()
-    if text.lower() == "latest":
-        return Latest()
+    if word := _WORDS.get(text.lower()):
+        return word
     if text.startswith(_GROUP):
         return CommittedOffsets(text.removeprefix(_GROUP))
     if text.startswith(_CHECKPOINT):
         return StoragePath(public_url(STORAGE_FILE)(text.removeprefix(_CHECKPOINT)))
-    if Path(text).is_file():
-        return _file(text)
+    if text.lstrip().startswith("{"):
+        return _specific(text, text)
+    with suppress(OSError):  # The name is too long for a file.
+        if Path(text).is_file():
+            return _specific(text, content(text))
     try:
         return GlobalTimestamp(milliseconds(text), OnNoMatch.LATEST)
     except argparse.ArgumentTypeError:
-        problem = f"'{text}' is neither a file nor one of {_TARGET}"
+        problem = f"'{excerpt(text)}' is not a file, and not one of {_TARGET}"
         raise argparse.ArgumentTypeError(problem) from None
 
 
-def _file(name: str) -> Specific:
+def _specific(name: str, json_text: str) -> Specific:
     try:
-        found = parse_offset_limit(Path(name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"'{name}' holds no offsets: {error}") from error
+        found = parse_offset_limit(json_text)
+    except ValueError as error:
+        problem = f"'{excerpt(name)}' holds no offsets: {error}"
+        raise argparse.ArgumentTypeError(problem) from error
     if not isinstance(found, Specific):
-        raise argparse.ArgumentTypeError(f"'{name}' holds no offsets as JSON")
+        raise argparse.ArgumentTypeError(f"'{excerpt(name)}' holds no offsets as JSON")
     return found
 
 

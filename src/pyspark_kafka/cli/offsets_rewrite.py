@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ..bootstrap.tools import offset_checkpoint_at
-from ..domain.errors import MetadataLogError, OptionsError
+from ..domain.errors import NoCheckpointError, OptionsError
 from ..domain.json_text import utc_text
 from .offsets_view import Offsets, offset_pairs, print_offsets
+from .output import ending_with_the_pipe
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +56,7 @@ def run_undo(given: argparse.Namespace, path: StoragePath) -> int:
     found = checkpoint.backup()
     if found is None:
         problem = "There is no rewrite to undo. Check that the path is the query's checkpoint"
-        raise MetadataLogError(str(path), problem)
+        raise NoCheckpointError(str(path), problem)
     number, backup = found
     before = checkpoint.read()
     if not given.query_is_stopped:
@@ -82,17 +83,20 @@ def _change(
     """Show a change, ask, and carry it out."""
     before, after = points
     if not given.json:
-        _show(path, before, after)
+        with ending_with_the_pipe():
+            _show(path, before, after)
     is_needed = before.has_unread_batch or after.has_unread_batch or before.offsets != after.offsets
     is_wanted = is_needed and not given.dry_run and _is_confirmed(given)
     if is_wanted:
         apply()
-    if given.json:
-        _print_json(path, before, after, is_done=is_wanted)
-    elif is_wanted:
-        print(f"Done. To undo it: pyspark-kafka offsets undo {path}" if is_undoable else "Done.")
-    else:
-        print("Nothing was written.")
+    with ending_with_the_pipe():
+        if given.json:
+            _print_json(path, before, after, is_done=is_wanted)
+        elif is_wanted:
+            undo = f" To undo it: pyspark-kafka offsets undo {path}" if is_undoable else ""
+            print(f"Done.{undo}")
+        else:
+            print("Nothing was written.")
     return 0
 
 
@@ -127,6 +131,7 @@ def _is_confirmed(given: argparse.Namespace) -> bool:
     """
     if given.yes:
         return True
-    if given.json or not sys.stdin.isatty():
+    if given.json or sys.stdin is None or not sys.stdin.isatty():
         raise OptionsError(["There is no terminal to ask on: confirm the change with --yes"])
-    return input("Change the offsets? [y/N] ").strip().lower() in {"y", "yes"}
+    print("Change the offsets? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -8,11 +8,12 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO, TypeVar, final
+from typing import TYPE_CHECKING, Final, NoReturn, TextIO, TypeVar, final
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -137,23 +138,44 @@ def advancing(
             yield item
 
 
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+"""The signals that end a command: Ctrl-C, a supervisor's, and that of a closed terminal."""
+
+
+@contextmanager
+def ending_signals(act: Callable[[int, object], object] | None = None) -> Iterator[None]:
+    """Do something on the signals that end a command, except those that ``nohup`` ignores.
+
+    By default, raise ``KeyboardInterrupt`` with the signal's number, so that every block ends and
+    deletes its temporary files. In other threads than the main one nothing changes.
+    """
+    with ExitStack() as stack:
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                before = signal.getsignal(number)
+                if before is not signal.SIG_IGN:
+                    stack.callback(signal.signal, number, before)
+                    signal.signal(number, act or _interrupt)
+        yield
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt(number)
+
+
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Run a block until Ctrl-C or SIGTERM, which end it without an error."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    """Run a block until a signal of ``ENDING``, which ends it without an error."""
+    with suppress(KeyboardInterrupt):
         yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
 def ending_with_the_pipe() -> Iterator[None]:
-    """Run a block that prints until the reader of a pipe has ended."""
+    """Run a block that prints until the reader of a pipe has ended; then print nothing more."""
     try:
         yield
+        sys.stdout.flush()
     except BrokenPipeError:
         # Python would fail again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

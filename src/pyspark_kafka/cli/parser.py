@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final, NoReturn, final
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn, final
 
 from .. import __version__
+from ..domain.options.option import did_you_mean
 from ..domain.security.secrets import without_secrets
 from .broker import add_broker
 from .completion import add_completion
@@ -34,13 +38,38 @@ _COMMANDS: Final = (
 )
 """In the order of the help."""
 
+_CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_NAME: Final = re.compile(r"[\w-]+")
+_OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
 
 @final
 class _Parser(argparse.ArgumentParser):
-    """Repeats no secret of an argument in an error."""
+    """Repeats no secret of an argument in an error, and suggests names of commands and options."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        super().error(without_secrets(message))
+        super().error(without_secrets(message) + self._suggestion(message))
+
+    def _suggestion(self, message: str) -> str:
+        if choice := _CHOICE.search(message):
+            return did_you_mean(choice[1], {name: name for name in _NAME.findall(choice[2])})
+        options = {name: name for name in _OPTION.findall(self.format_help())}
+        given = (each.partition("=")[0] for each in self._given if each.startswith("--"))
+        return next(
+            (
+                hint
+                for each in given
+                if each not in options
+                if (hint := did_you_mean(each, options))
+            ),
+            "",
+        )
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from ..domain.errors import Fault, PysparkKafkaError, Recovery, requires_extra
 from ..domain.text import find_error
+from .output import ending_signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -124,13 +124,10 @@ def spark_session(
 def _interrupts_deferred() -> Iterator[None]:
     """Raise ``KeyboardInterrupt`` at the end: an interrupted launch would leave a JVM behind."""
     received: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
-    try:
+    with ending_signals(lambda number, _frame: received.append(number)):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if received:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(received[0])
 
 
 def _launch(conf: SparkConf, output: IO[bytes]) -> Any:

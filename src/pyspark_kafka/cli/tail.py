@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ..domain.json_text import utc_text
+from ..domain.options.source_table import INCLUDED
 from ..domain.reading.offset_limits import AtOffset, Earliest, GlobalTimestamp, Latest, OnNoMatch
 from ..domain.text import Rendering, printable, render
 from .arguments import (
@@ -107,7 +108,8 @@ def run_tail(given: argparse.Namespace) -> int:
 
 def _options(given: argparse.Namespace) -> SourceOptions:
     connection = Connection.given(given)
-    query = {"includeHeaders": "true"}
+    # Lines have all columns, whatever the options of the query leave out.
+    query = {option.name: "true" for option in INCLUDED.values()}
     if given.partition is None:
         query["subscribe"] = given.topic
     else:

@@ -16,7 +16,7 @@ machine.
 
 def add_warm(commands: Commands) -> None:
     """Add the command ``warm``, with the options of older releases."""
-    warm = add_command(commands, "warm", "does nothing any more", _WARM, run_warm)
+    warm = add_command(commands, "warm", "does nothing", _WARM, run_warm)
     warm.add_argument("--cpu", help=argparse.SUPPRESS)
     for name in ("--records-only", "--json"):
         warm.add_argument(name, action="store_true", help=argparse.SUPPRESS)

@@ -12,6 +12,7 @@
     │   ├── InvalidResponseError   a broker's response breaks the protocol
     │   └── LeaderUnavailableError the broker that a request has to go to is not available
     ├── MetadataLogError           a metadata log cannot be read or written
+    │   └── NoCheckpointError      a command was given a path without a checkpoint
     ├── DriverLostError            a task of a continuous query has lost its driver
     └── UnsupportedFeatureError    a client, storage or Spark lacks a feature
 
@@ -332,6 +333,14 @@ class MetadataLogError(FactsError):
     text = "{problem} ({path})"
     path: str
     problem: str
+
+
+class NoCheckpointError(MetadataLogError):
+    """The checkpoint that a command names does not exist, or lacks what the command needs."""
+
+    condition = "KAFKA_NO_CHECKPOINT"
+    fault = Fault.USER
+    recovery = Recovery.PERMANENT
 
 
 class DriverLostError(FactsError, ConnectionError):

@@ -1,15 +1,18 @@
 import ast
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.cli import parser
-from tests.unit.cli.arguments import write_files
+from pyspark_kafka.cli.output import ending_signals, until_interrupted
+from tests.unit.cli.arguments import refused, write_files
 
 ROOT = Path(__file__).parents[3]
 CHECKPOINT = {"offsets_0": 'v1\n{}\n{"t":{"0":4}}', "commits_0": "v1\n{}"}
@@ -91,3 +94,48 @@ def test_tables_end_with_their_pipe(checkpoint):
         assert process.stdout is not None
         process.stdout.close()
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_command_that_is_ended_deletes_its_files(number, tmp_path, capsys, monkeypatch):
+    """Closing the window of a terminal sends SIGHUP."""
+
+    def run(_given: object) -> int:
+        with TemporaryDirectory(dir=tmp_path):
+            signal.raise_signal(number)
+        return 0
+
+    monkeypatch.setattr("pyspark_kafka.cli.topics.run_topics", run)
+    before = signal.getsignal(number)
+    assert main(["topics", "--bootstrap-servers", "h:9092"]) == 128 + number
+    assert capsys.readouterr().err == "Interrupted; everything is stopped.\n"
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_block_ends_quietly(number):
+    with ending_signals(), until_interrupted():
+        signal.raise_signal(number)
+        pytest.fail("it goes on")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_nohup_keeps_a_command_running():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending_signals():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_mistyped_command_or_option_gets_a_suggestion(capsys):
+    assert "Did you mean 'topics'?" in refused(["topcs"], capsys)
+    assert "Did you mean 'rewrite'?" in refused(["offsets", "rewite", "c"], capsys)
+    servers = refused(["topics", "--bootstap-servers", "h:9092"], capsys)
+    assert "Did you mean '--bootstrap-servers'?" in servers
+    assert "Did you mean" not in refused(["xyz"], capsys)

@@ -77,9 +77,10 @@ def target(text: str) -> Target:
         ("2026-01-31T12:00:00Z", GlobalTimestamp(1_769_860_800_000, OnNoMatch.LATEST)),
         ("2026-01-31T13:00:00+01:00", GlobalTimestamp(1_769_860_800_000, OnNoMatch.LATEST)),
         ("checkpoint:/d", StoragePath("/d")),
+        ('{"t":{"0":5}}', Specific(PartitionOffsets.from_json('{"t":{"0":5}}'))),
     ],
 )
-def test_offsets_are_named_by_a_word_a_prefix_or_a_time(text, expected):
+def test_offsets_are_a_word_a_prefix_a_time_or_json(text, expected):
     assert target(text) == expected
 
 
@@ -90,12 +91,18 @@ def test_offsets_of_a_file(tmp_path):
     assert target(str(file)) == expected
 
 
+@pytest.mark.parametrize("text", ["{", '{"t":0}', "x" * 5_000])
+def test_a_long_text_is_no_file(text, capsys):
+    problem = refused(["offsets", "diff", "c", "--with", text, *SERVERS], capsys)
+    assert "argument --with: " in problem
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
         ("[]", "holds no offsets: Expected e.g."),
         ("latest", "holds no offsets as JSON"),
-        (None, "is neither a file nor one of"),
+        (None, "is not a file, and not one of"),
     ],
 )
 def test_anything_but_offsets_is_a_wrong_command_line(content, problem, tmp_path, capsys):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from ...domain.checkpoints.checkpoint_log import CheckpointedBatch, read_batch, read_batch_end
-from ...domain.errors import Fault, MetadataLogError, Recovery
+from ...domain.errors import Fault, MetadataLogError, NoCheckpointError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,10 +80,10 @@ class CheckpointState:
     def require_batch(self, path: str) -> None:
         """Check that there is a batch, which a path without a checkpoint has not.
 
-        :raises MetadataLogError: if there is none.
+        :raises NoCheckpointError: if there is none.
         """
         if self.committed is None and self.in_flight is None:
-            raise MetadataLogError(
+            raise NoCheckpointError(
                 path,
                 "There is no checkpoint of a streaming query, or its first batch has not begun. "
                 "Check that it is the query's checkpointLocation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.checkpoints.offset_rewrite import Backup, ResumePoint, rewrite_to_undo, sign_of_life
-from ...domain.errors import FactsError, Fault, MetadataLogError, Recovery
+from ...domain.errors import FactsError, Fault, MetadataLogError, NoCheckpointError, Recovery
 from ...domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from ...domain.reading.errors import partition_set
 from ...domain.reading.offset_limits import Specific
@@ -199,9 +199,9 @@ class OffsetCheckpoint:
         except ValueError as error:
             raise MetadataLogError(f"{self._backups}/{number}", f"Malformed: {error}") from error
 
-    def _nothing_committed(self, last: int) -> MetadataLogError:
+    def _nothing_committed(self, last: int) -> NoCheckpointError:
         what = "No batch is committed" if last >= 0 else "There is no checkpoint of a query"
-        return MetadataLogError(
+        return NoCheckpointError(
             str(self._offsets),
             f"{what}: the query starts at its option 'startingOffsets'. Check that the path is the "
             "query's checkpointLocation; to start elsewhere, change the option and delete the "

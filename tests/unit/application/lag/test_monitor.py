@@ -140,7 +140,7 @@ def test_each_checkpoint_has_a_report(kit, orders):
     assert found["empty"].lag is None
     failure = found["empty"].failure
     assert failure is not None
-    assert failure.condition == "KAFKA_METADATA_LOG"
+    assert failure.condition == "KAFKA_NO_CHECKPOINT"
     assert "There is no checkpoint of a streaming query" in failure.text
     watch.close()
     assert orders.is_closed
