@@ -8,6 +8,8 @@ from ..domain.errors import Fault, PysparkKafkaError, Recovery
 
 _SHOWN_LINES = 20
 
+_DOWNLOAD = "Check that Maven artifacts can be downloaded from this machine, and try again."
+
 
 class JavaError(PysparkKafkaError, OSError):
     """There is no Java that is new enough."""
@@ -30,11 +32,8 @@ class JarsError(PysparkKafkaError):
     fault = Fault.ENVIRONMENT
     recovery = Recovery.RETRIABLE
 
-    def __init__(self, what: str, reason: str) -> None:
-        super().__init__(
-            f"The jars of {what} could not be resolved: {reason}\n"
-            "Check that Maven artifacts can be downloaded from this machine, and try again."
-        )
+    def __init__(self, what: str, reason: str, advice: str = _DOWNLOAD) -> None:
+        super().__init__(f"The jars of {what} could not be resolved: {reason}\n{advice}")
 
 
 class BrokerStartError(PysparkKafkaError):

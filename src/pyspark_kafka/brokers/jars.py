@@ -161,9 +161,22 @@ def _paths(jars: JarSet) -> tuple[Path, ...]:
 
 
 def cache_directory() -> Path:
-    """Return the directory of cached jars: ``$PYSPARK_KAFKA_CACHE``, or in the user's cache."""
+    """Return the directory of cached jars: ``$PYSPARK_KAFKA_CACHE``, or in the user's cache.
+
+    It is made if it does not exist.
+
+    :raises JarsError: if it cannot be made, or the user has no home directory.
+    """
     configured = os.environ.get("PYSPARK_KAFKA_CACHE")
-    return Path(configured).absolute() if configured else user_cache_path("pyspark-kafka")
+    try:
+        cache = Path(configured).absolute() if configured else user_cache_path("pyspark-kafka")
+        cache.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise JarsError("Kafka", f"there is no directory for them: {error}", _SET_CACHE) from error
+    return cache
+
+
+_SET_CACHE: Final = "Set the variable PYSPARK_KAFKA_CACHE to a directory that this user may write."
 
 
 def resolve(jars: JarSet) -> Path:
@@ -171,7 +184,6 @@ def resolve(jars: JarSet) -> Path:
     cache = cache_directory()
     complete = cache / jars.name
     if not complete.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
         with FileLock(cache / f"{jars.name}.lock"):
             if not complete.is_dir():
                 _resolve_atomically(jars, complete)

@@ -1,15 +1,17 @@
 """What the data source of Spark refuses before there is a task."""
 
 import gc
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pyspark_kafka.adapters.spark import stream_reader
+from pyspark_kafka.adapters.spark.data_source import CatalogTableError
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.writing.errors import SinkSchemaError
 
 SCHEMA = StructType([StructField("value", BinaryType())])
 OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
@@ -68,3 +70,24 @@ def test_what_a_stream_has_loaded_is_frozen_once(client, monkeypatch):
         reader._stream()
         reader.stop()
         assert frozen == [True]
+
+
+def test_a_table_with_columns_is_refused_by_name():
+    """Spark asks for its schema only if the statement has no columns, and passes no options."""
+    source = DefaultSource({"provider": "pyspark_kafka", "path": "file:/warehouse/orders"})
+    reads = (source.reader, source.streamReader)
+    writes = (
+        partial(source.writer, overwrite=False),
+        partial(source.streamWriter, overwrite=False),
+    )
+    for make in (*reads, *writes):
+        with pytest.raises(CatalogTableError, match="CREATE TEMPORARY VIEW"):
+            make(SCHEMA)
+
+
+def test_two_columns_of_one_name_are_refused_before_a_task():
+    schema = StructType([*SCHEMA.fields, *SCHEMA.fields])
+    source = DefaultSource(OPTIONS)
+    for write in (source.writer, source.streamWriter):
+        with pytest.raises(SinkSchemaError, match="Column 'value' exists 2 times"):
+            write(schema, False)

@@ -1,12 +1,13 @@
 """The archive of the classes that Kafka's brokers load."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.brokers.errors import BrokerStartError
-from pyspark_kafka.brokers.jars import archive_options, archive_path, make_once
+from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
+from pyspark_kafka.brokers.jars import archive_options, archive_path, cache_directory, make_once
 
 
 def written_to(options: Sequence[str]) -> Path:
@@ -59,3 +60,20 @@ def test_java_says_nothing_about_an_archive(tmp_path):
         "-Xlog:cds=off",
         "-Xlog:cds+dynamic=off",
     )
+
+
+def test_a_user_without_a_home_is_asked_for_a_directory(monkeypatch):
+    """As in a container whose user has a number only."""
+    monkeypatch.delenv("PYSPARK_KAFKA_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_123)
+    with pytest.raises(JarsError, match=r"home directory.*\n.*variable PYSPARK_KAFKA_CACHE"):
+        cache_directory()
+
+
+def test_a_directory_that_cannot_be_made_is_named(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(JarsError, match=r"file/cache.*\n.*variable PYSPARK_KAFKA_CACHE"):
+        cache_directory()

@@ -70,8 +70,16 @@ def webhdfs_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options with the defaults of Hadoop's clients: the port, and this process's user."""
     completed = {"port": _PORT, **options}
     if not completed.keys() & {"user", "token", "kerberos"}:
-        completed["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        completed["user"] = os.environ.get("HADOOP_USER_NAME") or _process_user()
     return completed
+
+
+def _process_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        # The system knows no name for the number, as in a container with a user of its own.
+        raise OSError("this process's user has no name: set HADOOP_USER_NAME") from error
 
 
 @final

@@ -56,12 +56,21 @@ def place_of(path: StoragePath) -> str:
     """
     location = location_of(path)
     if location.scheme == _LOCAL:
-        return str(Path(location.url).expanduser().resolve())
+        return str(_local_path(location).resolve())
     scheme = _SAME_SCHEME.get(location.scheme, location.scheme)
     authority, _, names = location.url.partition("://")[2].partition("/")
     if scheme == "hdfs":
         authority = urlsplit(location.url).hostname or ""
     return "/".join([f"{scheme}://{authority}", *filter(None, names.split("/"))])
+
+
+def _local_path(location: Location) -> Path:
+    try:
+        return Path(location.url).expanduser()
+    except RuntimeError as error:
+        raise OSError(
+            f"'~' is unknown ({error}): set HOME, or write the path without '~'"
+        ) from error
 
 
 _SAME_SCHEME: Final = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "webhdfs": "hdfs"}
@@ -182,7 +191,7 @@ def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
 
 
 _OPENERS: Final[dict[str, Callable[[Location], LogDirectory]]] = {
-    "file": lambda location: LocalDirectory(Path(location.url).expanduser().absolute()),
+    "file": lambda location: LocalDirectory(_local_path(location).absolute()),
     "hdfs": _hdfs,
     "webhdfs": _hdfs,
     "s3": _s3,

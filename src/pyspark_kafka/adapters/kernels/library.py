@@ -65,11 +65,18 @@ def load_library(folder: Traversable, package: Traversable) -> KernelLibrary:
     for name, known in manifest["sources"].items():
         if _has_changed(package / name, known):
             raise KernelLibraryError(f"{name} has changed since it was built", _BUILD)
-    return KernelLibrary(_loaded(library, code))
+    try:
+        return KernelLibrary(_loaded(library, code))
+    except OSError as error:
+        raise KernelLibraryError(f"the system does not load it ({error})", _EXECUTABLE) from error
 
 
 _BUILD: Final = (
     "Install pyspark-kafka from a wheel, or build it in a checkout: pip install --editable ."
+)
+_EXECUTABLE: Final = (
+    "Install pyspark-kafka on a file system that is not mounted with noexec; for a zip, set TMPDIR "
+    "to a directory of one"
 )
 _SHIP: Final = "Ship the wheel of pyspark-kafka that was built for the platform of the executors"
 

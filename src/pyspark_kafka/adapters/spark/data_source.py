@@ -87,7 +87,8 @@ class KafkaDataSource(DataSource):
         write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
         called: then the options are first checked by ``reader`` or ``streamReader``.
 
-        :raises CatalogTableError: if the schema is for a table in Spark's catalog.
+        :raises CatalogTableError: if it is for a table in Spark's catalog, which the other methods
+            raise for one with columns.
         :raises DisallowedOptionError: if the operator forbids an option.
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.
@@ -96,8 +97,7 @@ class KafkaDataSource(DataSource):
         from .schema import spark_schema, typed_spark_schema
 
         with strip_tracebacks():
-            if _PROVIDER in self.options:
-                raise CatalogTableError
+            self._refuse_table()
             options = parse_any_source_options(self.options, self.use_cases.option_policy())
             self.use_cases.check_client(options)
             if not options.values:
@@ -170,12 +170,18 @@ class KafkaDataSource(DataSource):
         from ...domain.writing.sink_schema import check_sink_schema
         from .schema import sink_types
 
+        self._refuse_table()
         for name in ignored_sink_options(self.options, query):
             log.warning("%s option ignored in %s writes", name, query.value)
         options = parse_sink_options(self.options, query, self.use_cases.option_policy())
         columns = {field.name: field.dataType.simpleString() for field in schema.fields}
         formats = [value.column for value in options.values]
-        check_sink_schema(columns, has_topic_option=options.topic is not None, encoded=formats)
+        check_sink_schema(
+            columns,
+            has_topic_option=options.topic is not None,
+            encoded=formats,
+            names=schema.fieldNames(),
+        )
         self.use_cases.check_client(options)
         if not options.values:
             return options
@@ -193,9 +199,14 @@ class KafkaDataSource(DataSource):
                 self._typed = driver.value_schemas().resolve(requested_type(schema))
         return self._typed
 
+    def _refuse_table(self) -> None:
+        if _PROVIDER in self.options:
+            raise CatalogTableError
+
     def _parse(self, query: QueryKind) -> SourceOptions:
         from ...domain.options.source import ignored_options, parse_source_options
 
+        self._refuse_table()
         for name in ignored_options(self.options, query):
             log.warning("%s option ignored in %s queries", name, query.value)
         return parse_source_options(self.options, query, self.use_cases.option_policy())

@@ -78,6 +78,7 @@ class FunctionOutput:
                 types,
                 has_topic_option=sink.topic is not None,
                 encoded=[options.column for options in sink.values],
+                names=batch.schema.names,
             )
             self._checked = batch.schema
             needed = record_columns(batch, sink.topic).schema.names

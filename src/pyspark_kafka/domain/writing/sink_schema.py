@@ -5,7 +5,8 @@ Types are in the form of Spark's ``simpleString``; column names are case-sensiti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from .errors import SinkSchemaError
@@ -26,15 +27,25 @@ _STRUCT: Final = "struct<"
 
 
 def check_sink_schema(
-    columns: Mapping[str, str], *, has_topic_option: bool, encoded: Collection[str] = ()
+    columns: Mapping[str, str],
+    *,
+    has_topic_option: bool,
+    encoded: Collection[str] = (),
+    names: Iterable[str] = (),
 ) -> None:
     """Check the types of columns, ``{name: type}``; other columns are ignored.
 
-    ``encoded`` are the columns that have a format: they must be structs.
+    ``encoded`` are the columns that have a format: they must be structs. ``names`` are those of all
+    columns, some of which may be the same, as after a join.
 
     :raises SinkSchemaError: with all problems, each with the JVM connector's message.
     """
-    problems = []
+    counts = Counter(names)
+    problems = [
+        f"Column '{name}' exists {counts[name]} times. Drop or rename all but one of them"
+        for name in TYPES
+        if counts[name] > 1 and not (name == "topic" and has_topic_option)
+    ]
     if not has_topic_option and "topic" not in columns:
         problems.append(
             "topic option required when no 'topic' attribute is present. "

@@ -143,3 +143,13 @@ def test_a_copy_is_at_another_place(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / name)
         places.append(place_of(StoragePath("checkpoint")))
     assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("url", ["~/checkpoint", "hdfs://h/checkpoint"])
+def test_a_user_without_a_name_is_told_what_to_set(url, monkeypatch):
+    """As in a container whose user has a number only."""
+    for name in ("HADOOP_USER_NAME", "HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_123)
+    with pytest.raises(MetadataLogError, match=r"set (HOME|HADOOP_USER_NAME)"):
+        FsspecMetadataLog(StoragePath(url)).latest()

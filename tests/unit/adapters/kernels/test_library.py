@@ -14,7 +14,7 @@ from kernel_build.build import is_built
 from kernel_build.compiler import NEEDED
 from kernel_build.sources import find_kernels, sources_of
 from kernel_build.targets import here
-from pyspark_kafka.adapters.kernels.library import MANIFEST, load_library, this_platform
+from pyspark_kafka.adapters.kernels.library import MANIFEST, digest, load_library, this_platform
 from pyspark_kafka.domain.errors import KernelLibraryError
 
 PACKAGE = Path(str(pyspark_kafka.__file__)).parent
@@ -91,6 +91,18 @@ def test_a_library_of_another_platform_is_refused(package):
     manifest = manifest_of(package) | {"platform": "plan9-vax"}
     (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
     assert f"it is for plan9-vax, and this is {this_platform()}. Ship the wheel" in refusal(package)
+
+
+def test_a_library_that_the_system_does_not_load_is_refused(package):
+    """As on a file system that is mounted with noexec."""
+    manifest = manifest_of(package)
+    library = package / KERNELS / str(manifest["library"])
+    library.write_bytes(b"no library")
+    (package / KERNELS / MANIFEST).write_text(
+        json.dumps(manifest | {"digest": digest(b"no library")})
+    )
+    assert "the system does not load it (" in refusal(package)
+    assert "not mounted with noexec" in refusal(package)
 
 
 @pytest.mark.parametrize("content", [None, "[]", "{", '{"library": "../../x.so"}'])

@@ -59,6 +59,12 @@ def test_all_problems_of_the_columns_are_reported():
     ]
 
 
+def test_two_columns_of_one_name_are_refused():
+    twice = pa.RecordBatch.from_arrays([VALUES["value"]] * 2, ["value", "value"])
+    with pytest.raises(SinkSchemaError, match="Column 'value' exists 2 times"):
+        FunctionOutput(sink(topic="t")).batches(twice)
+
+
 def test_each_schema_is_checked():
     output = FunctionOutput(sink(topic="t"))
     output.batches(VALUES)

@@ -90,3 +90,15 @@ def test_all_wrong_columns_are_reported_together(wrong):
     columns = {name: kinds[0] for name, kinds in TYPES.items()} | dict.fromkeys(wrong, "void")
     told = [problem.partition(" ")[0] for problem in problems(columns)]
     assert told == [name for name in TYPES if name in wrong]
+
+
+def test_a_column_that_exists_twice_is_named():
+    names = ["value", "key", "value", "other", "other", "topic", "topic"]
+    columns = {"value": "string", "key": "string", "topic": "string"}
+    with pytest.raises(SinkSchemaError) as caught:
+        check_sink_schema(columns, has_topic_option=True, names=names)
+    assert caught.value.problems == (
+        "Column 'value' exists 2 times. Drop or rename all but one of them",
+    )
+    with pytest.raises(SinkSchemaError, match="Column 'topic' exists 2 times"):
+        check_sink_schema(columns, has_topic_option=False, names=names)
