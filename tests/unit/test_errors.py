@@ -158,6 +158,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault]] = [
     (BrokerStartError("Kafka ended", Path("/no/such.log")), Exception, Fault.ENVIRONMENT),
     (BrokerUnreachableError("b:9092", 30.0), ConnectionError, Fault.CLUSTER),
     (BrokerUnreachableError("b:9092", 1.5, "connection refused"), ConnectionError, Fault.CLUSTER),
+    (BrokerUnreachableError("a:9093, b,[::1]", 30), ConnectionError, Fault.USER),
     (
         AuthenticationError("b:9092", "PLAIN", "ada", "Invalid username or password"),
         PermissionError,

@@ -25,6 +25,7 @@ raises and only the text reaches the user.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Final, dataclass_transform
@@ -238,10 +239,19 @@ class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
                 "The listener may expect TLS or a login: set 'kafka.security.protocol', and the "
                 "options 'kafka.ssl.*' and 'kafka.sasl.*' that it needs."
             )
+        elif portless := _without_port(bootstrap_servers):
+            self.fault = Fault.USER
+            advice = f"'{portless}' has no port, so 9092 was tried: write host:port. {advice}"
         super().__init__(
             f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
             f"{advice}"
         )
+
+
+def _without_port(bootstrap_servers: str) -> str:
+    """Return the first server whose port was forgotten, if there is one."""
+    servers = map(str.strip, bootstrap_servers.split(","))
+    return next((each for each in servers if not re.search(r":\d+$", each)), "")
 
 
 class UnknownTopicError(PysparkKafkaError, LookupError):

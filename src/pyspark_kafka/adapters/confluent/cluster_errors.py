@@ -20,8 +20,8 @@ from ...domain.errors import (
     PysparkKafkaError,
     UnknownTopicError,
 )
-from ...domain.options.client_settings import server_address
 from ...domain.options.option import server_list
+from ...domain.options.servers import server_address
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,

@@ -12,7 +12,7 @@ from ...domain.options.option import PREFIX
 from ..call_deadline import within
 from ..security.providers import token_provider
 from ..security.tls_context import Rotating
-from .settings import client_config, require_loadable, tls_files
+from .settings import client_config, pem_options, require_loadable, tls_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +46,7 @@ class ClusterSettings:
         self.bootstrap_servers = java.bootstrap_servers
         self.timeout_s = java.timeout_ms / 1_000
         self._files = tls_files(java)
+        self._pem_options = pem_options(java)
         self._current = Rotating(self._files, partial(self._translated, translate, java))
         self.used: Mapping[str, str] | None = None
         """The settings that ``config`` returned last; others once certificates were replaced."""
@@ -88,6 +89,8 @@ class ClusterSettings:
         """Return the error for a setting that librdkafka does not know or accept."""
         # 'No such configuration property: "foo"' names the setting without the option's prefix.
         reason = reason.replace('property: "', f'property: "{PREFIX}')
+        for name, option in self._pem_options.items():
+            reason = reason.replace(name, option)
         return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
 
     def _translated(

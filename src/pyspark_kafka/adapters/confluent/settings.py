@@ -190,6 +190,17 @@ def tls_files(java: JavaSettings) -> list[str]:
     return [] if java.tls is None else file_paths(java.tls, pem_files(java.others))
 
 
+def pem_options(java: JavaSettings) -> dict[str, str]:
+    """Return the options whose content librdkafka gets under names of its own, by these names."""
+    found = {}
+    if java.tls and java.tls.truststore:
+        found["ssl.ca.pem"] = java.tls.truststore.option
+    if java.tls and java.tls.keystore:
+        found["ssl.key.pem"] = java.tls.keystore.option
+        found["ssl.certificate.pem"] = java.tls.keystore.chain_option
+    return found
+
+
 def require_loadable(config: Mapping[str, str]) -> None:
     """Have librdkafka load the certificates and keys of its settings.
 

@@ -16,8 +16,8 @@ from ...domain.cluster.backoff import Address, BackoffSettings, ReconnectBackoff
 from ...domain.cluster.broker_choice import BrokerChoice
 from ...domain.cluster.cluster_view import ClusterView
 from ...domain.errors import MAX_NAMED, BrokerUnreachableError
-from ...domain.options.client_settings import server_address
 from ...domain.options.option import server_list
+from ...domain.options.servers import server_address
 from ...domain.security.errors import TlsError, TlsFailure
 from ...ports.clock import Deadline
 from ..call_deadline import MIN_ATTEMPT_S

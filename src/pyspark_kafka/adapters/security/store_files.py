@@ -119,7 +119,7 @@ def _store_pem(store: Store, content: bytes) -> str:
 def _split(store: Store, text: str, password: Secret) -> KeyPair:
     found = _PRIVATE_KEY.search(text)
     if found is None:
-        raise ValueError(f"Option '{store.option}' or 'kafka.ssl.keystore.key' holds no key")
+        raise ValueError(f"Option '{store.option}' holds no key")
     return KeyPair(Secret(found[0]), text.replace(found[0], ""), password)
 
 

@@ -28,14 +28,11 @@ _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLS
 _NOT_CONNECTED: Final = (errno.ENOTCONN, errno.EINVAL)
 """What ``SSLSocket._create`` takes for a socket that will be connected."""
 
-_KEYSTORE: Final = (
-    "or 'kafka.ssl.keystore.key': the private key cannot be used; check that it belongs to the "
-    "first certificate, and 'kafka.ssl.key.password'"
+_KEY: Final = (
+    "Option '{}': the private key cannot be used; check that it belongs to the first certificate, "
+    "and 'kafka.ssl.key.password'"
 )
-_KEY_FILE: Final = (
-    "or 'kafka.ssl.key.location': the private key cannot be used; check that it belongs to the "
-    "first certificate, and 'kafka.ssl.key.password'"
-)
+_NO_CERTIFICATE: Final = "Option '{}' holds no certificate that can be used"
 
 
 @final
@@ -134,10 +131,11 @@ def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
             ) from error
     _load_authorities(context, tls.truststore, files)
     if files.certificate:
-        _load_key(context, *_file_pair(files, tls.key_password))
+        pair = _file_pair(files, tls.key_password)
+        _load_key(context, pair, _CHAIN_FILE, _KEY_FILE if files.key else _CHAIN_FILE)
     if tls.keystore:
         pair = key_pair(tls.keystore, tls.key_password)
-        _load_key(context, f"Option '{tls.keystore.option}' {_KEYSTORE}", pair)
+        _load_key(context, pair, tls.keystore.chain_option, tls.keystore.option)
     return context
 
 
@@ -154,7 +152,7 @@ def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFi
             context.load_verify_locations(cadata=certificates(store))
         except (ssl.SSLError, TypeError) as error:
             # A TypeError, if the text is not ASCII.
-            raise ValueError(f"Option '{store.option}' holds no certificate to trust") from error
+            raise ValueError(_NO_CERTIFICATE.format(store.option)) from error
     elif not files.authorities:
         context.load_default_certs()
 
@@ -171,16 +169,18 @@ def _load(context: ssl.SSLContext, name: str, location: str) -> None:
             raise unreadable(option, location, error) from error
 
 
-def _file_pair(files: PemFiles, password: Secret) -> tuple[str, KeyPair]:
-    """Return what to say if a key in files cannot be used, and the key."""
-    chain_option, key_option = "kafka.ssl.certificate.location", "kafka.ssl.key.location"
-    chain = read_file(chain_option, files.certificate).decode(errors="replace")
+_CHAIN_FILE: Final = "kafka.ssl.certificate.location"
+_KEY_FILE: Final = "kafka.ssl.key.location"
+
+
+def _file_pair(files: PemFiles, password: Secret) -> KeyPair:
+    chain = read_file(_CHAIN_FILE, files.certificate).decode(errors="replace")
     # As in OpenSSL, one file may hold both.
-    key = read_file(key_option, files.key).decode(errors="replace") if files.key else chain
-    return f"Option '{chain_option}' {_KEY_FILE}", KeyPair(Secret(key), chain, password)
+    key = read_file(_KEY_FILE, files.key).decode(errors="replace") if files.key else chain
+    return KeyPair(Secret(key), chain, password)
 
 
-def _load_key(context: ssl.SSLContext, problem: str, pair: KeyPair) -> None:
+def _load_key(context: ssl.SSLContext, pair: KeyPair, chain_option: str, key_option: str) -> None:
     # OpenSSL reads keys from paths only.
     with ExitStack() as stack:
         chain = stack.enter_context(memory_file(pair.chain.encode()))
@@ -189,7 +189,17 @@ def _load_key(context: ssl.SSLContext, problem: str, pair: KeyPair) -> None:
             # Without a password OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(chain, key, str(pair.password))
         except (OSError, ValueError) as error:
+            is_usable = _has_certificates(pair.chain)
+            problem = _KEY.format(key_option) if is_usable else _NO_CERTIFICATE.format(chain_option)
             raise ValueError(problem) from error
+
+
+def _has_certificates(pem: str) -> bool:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, TypeError, ValueError):
+        return False
+    return True
 
 
 T = TypeVar("T")

@@ -24,8 +24,8 @@ from ...domain.cluster.finding import (
 )
 from ...domain.cluster.versions import check_environment, check_executors
 from ...domain.errors import PysparkKafkaError
-from ...domain.options.client_settings import server_address
 from ...domain.options.option import PREFIX, server_list
+from ...domain.options.servers import server_address
 from ...domain.options.settings_table import CLIENT_RACK
 from ...domain.reading.racks import RackNotFoundError
 from ...domain.security.errors import AuthorizationError, TlsFailure, tls_failure

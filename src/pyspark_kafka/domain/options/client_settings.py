@@ -17,6 +17,7 @@ from ..security.oauth import OAUTHBEARER
 from ..security.secrets import Secret, is_secret
 from ..security.tls import read_tls
 from .option import INT32_MAX, PREFIX, boolean, did_you_mean, server_list
+from .servers import server_address
 from .settings_table import (
     ALL_REPLICAS,
     API_TIMEOUT_MS,
@@ -44,24 +45,6 @@ if TYPE_CHECKING:
     from ..values.registry import RegistryOptions
     from ..values.value_options import ValueOptions
     from .option import Reading
-
-
-_ADDRESS: Final = re.compile(
-    r"(?:[\w.%-]*://)?(?:\[(?P<ipv6>[\w.%:-]+)\]|(?P<host>[\w.%-]+))(?::(?P<port>\d{1,5}))?",
-    re.ASCII,
-)
-"""As ``HOST_PORT_PATTERN`` of Kafka's class ``Utils``, which needs the port."""
-
-
-def server_address(server: str) -> tuple[str, int] | None:
-    """Return host and port of a bootstrap server, or ``None`` if it has another form.
-
-    The port may be missing: kafka-python and librdkafka then take 9092.
-    """
-    found = _ADDRESS.fullmatch(server)
-    if found is None or not 0 < (port := int(found["port"] or 9092)) < 65_536:
-        return None
-    return found["ipv6"] or found["host"], port
 
 
 def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -316,6 +299,8 @@ def read_java_settings(settings: Mapping[str, str], client: str = "") -> JavaSet
             others |= _translated(name, value)
         except ValueError as error:
             wrong.append((name, str(error)))
+    if BOOTSTRAP_SERVERS in others:
+        others[BOOTSTRAP_SERVERS] = _without_schemes(others[BOOTSTRAP_SERVERS])
     _order_backoffs(others)
     protocol = others.pop("security.protocol", "PLAINTEXT")
     login = _read(read_login, settings, wrong) if protocol.startswith("SASL") else None
@@ -323,17 +308,35 @@ def read_java_settings(settings: Mapping[str, str], client: str = "") -> JavaSet
     return JavaSettings(others, protocol, login, tls, tuple(wrong))
 
 
+def _without_schemes(servers: str) -> str:
+    """Return servers without ``SASL_SSL://`` before them, which librdkafka does not accept."""
+    if "://" not in servers:
+        return servers
+    return ",".join(each.rpartition("://")[2] for each in server_list(servers))
+
+
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
+_IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
+
+
+_SAME: Final = "Options 'kafka.{}' and 'kafka.{}' are the same setting: set one of them"
 
 
 def _in_common_names(settings: Mapping[str, str], wrong: list[tuple[str, str]]) -> dict[str, str]:
     """Return kafka-python's settings with Java's and librdkafka's names."""
-    dotted = {name.replace("_", "."): value for name, value in settings.items()}
-    spelled = {KAFKA_PYTHON_NAMES.get(name, name): value for name, value in dotted.items()}
+    spelled: dict[str, str] = {}
+    named: dict[str, str] = {}
+    for given, value in settings.items():
+        dotted = given.replace("_", ".")
+        name = KAFKA_PYTHON_NAMES.get(dotted, dotted)
+        meant = _IDENTIFICATION if name == _CHECK_HOSTNAME else name
+        if (other := named.setdefault(meant, given)) != given:
+            wrong.append((name, _SAME.format(other, given)))
+        spelled[name] = value
     checked = spelled.pop(_CHECK_HOSTNAME, "true")
     try:
         if not boolean(checked):
-            spelled["ssl.endpoint.identification.algorithm"] = ""
+            spelled[_IDENTIFICATION] = ""
     except ValueError:
         problem = f"Option '{PREFIX}{_CHECK_HOSTNAME}' must be true or false"
         wrong.append((_CHECK_HOSTNAME, problem))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 from ..json_text import is_integer, partition_number, read_json_pairs
-from ..options.option import INT64_MAX, integer
+from ..options.option import INT64_MAX, did_you_mean, integer
 from ..partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
 from ..topic_partition import TopicPartition
 
@@ -132,6 +132,8 @@ def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
             return Earliest()
         case "latest":
             return Latest()
+        case word if meant := _meant(word, _LIMITS):
+            raise ValueError(f"Expected e.g. {EXAMPLE}, got {trimmed}.{meant}")
         case _:
             return _parse_specific(trimmed)
 
@@ -141,7 +143,25 @@ def parse_starting_offsets(text: str) -> Earliest | Latest | Specific | Committe
 
     :raises ValueError: as ``parse_offset_limit``.
     """
-    return GROUP if text.strip().lower() == "group" else parse_offset_limit(text)
+    trimmed = text.strip()
+    if trimmed.lower() == _GROUP:
+        return GROUP
+    if meant := _meant(trimmed.lower(), {_GROUP: _GROUP}):
+        raise ValueError(f"Expected e.g. {EXAMPLE}, got {trimmed}.{meant}")
+    return parse_offset_limit(text)
+
+
+_GROUP: Final = "group"
+_LIMITS: Final = {
+    **dict.fromkeys(("earliest", "beginning", "first", "oldest", "smallest"), "earliest"),
+    **dict.fromkeys(("latest", "end", "last", "largest", "newest", "now"), "latest"),
+}
+"""The words for offsets, and those that other tools and people use for them."""
+
+
+def _meant(word: str, known: Mapping[str, str]) -> str:
+    """Return a question for the word that was meant, or no text."""
+    return did_you_mean(word, known) if word.isalpha() else ""
 
 
 def parse_on_missing_commit(text: str) -> OnMissingCommit:

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, final
 from urllib.parse import urlsplit
 
 from ..options.option import server_list
+from ..options.servers import server_address
 from ..options.settings_table import BOOLEAN, BOOTSTRAP_SERVERS, CALLBACK_HANDLERS
 from .secrets import Secret, hides_secrets
 from .tls import pem
@@ -197,7 +198,8 @@ def _msk_iam(settings: Mapping[str, str], jaas: Mapping[str, str]) -> MskIam:
 
 def _hosts(settings: Mapping[str, str]) -> list[str]:
     servers = server_list(settings.get(BOOTSTRAP_SERVERS, ""))
-    return [server.rpartition(":")[0] for server in servers]
+    addresses = ((server, server_address(server)) for server in servers)
+    return [address[0] if address else server for server, address in addresses]
 
 
 def _require_host(settings: Mapping[str, str], *domains: str) -> str:
@@ -207,7 +209,7 @@ def _require_host(settings: Mapping[str, str], *domains: str) -> str:
     """
     hosts = _hosts(settings)
     for host in hosts:
-        if not host.endswith(tuple(f".{domain}" for domain in domains)):
+        if not host.lower().endswith(tuple(f".{domain}" for domain in domains)):
             raise ValueError(
                 f"{_OPTION.format(BOOTSTRAP_SERVERS)}: tokens of this machine's identity go to "
                 f"brokers of {' or '.join(domains)} only, not to '{host}'; {_NAME_A_FUNCTION}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import enum
 import re
 import shlex
@@ -33,8 +34,16 @@ class Store:
 
     @property
     def option(self) -> str:
-        """The option that names the file."""
-        return f"{PREFIX}ssl.{self.kind}.location"
+        """The option that names the file, or that holds the certificates or the key."""
+        return f"{PREFIX}ssl.{_INLINE[self.kind] if self.pem else f'{self.kind}.location'}"
+
+    @property
+    def chain_option(self) -> str:
+        """The option with a key's certificates."""
+        return f"{PREFIX}ssl.keystore.certificate.chain" if self.pem else self.option
+
+
+_INLINE: Final = {"truststore": "truststore.certificates", "keystore": "keystore.key"}
 
 
 @final
@@ -240,9 +249,13 @@ _PEM_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-+", re.DOT
 def pem(name: str, text: str) -> str:
     """Return PEM with its canonical lines: Java accepts any white space as a line end.
 
-    :raises ValueError: if the text has no PEM block.
+    :raises ValueError: if the text has no PEM block, or one that is not base64.
     """
-    blocks = "".join(_pem_lines(*found) for found in _PEM_BLOCK.findall(text))
+    try:
+        blocks = "".join(_pem_lines(*found) for found in _PEM_BLOCK.findall(text))
+    except ValueError:
+        hint = ": it has '\\n' as two characters, where lines end" if "\\n" in text else ""
+        raise ValueError(f"Option '{PREFIX}{name}' has PEM that is not base64{hint}") from None
     if not blocks:
         raise ValueError(f"Option '{PREFIX}{name}' must be PEM, as '-----BEGIN ...'")
     return blocks
@@ -253,6 +266,7 @@ def _pem_lines(label: str, body: str) -> str:
     if ":" in body:
         content: Iterable[str] = body.strip().splitlines()
     else:
-        base64 = "".join(body.split())
-        content = (base64[start : start + 64] for start in range(0, len(base64), 64))
+        text = "".join(body.split())
+        base64.b64decode(text, validate=True)
+        content = (text[start : start + 64] for start in range(0, len(text), 64))
     return "\n".join((f"-----BEGIN {label}-----", *content, f"-----END {label}-----", ""))

@@ -144,7 +144,7 @@ def test_a_truststore_that_is_not_ascii(tmp_path):
     path = tmp_path / "trust.pem"
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\nYW\xffj\n-----END CERTIFICATE-----\n")
     with pytest.raises(
-        ValueError, match=r"^Option 'kafka\.ssl\.truststore\.location' holds no cert"
+        ValueError, match=r"^Option 'kafka\.ssl\.truststore\.location' has PEM that is not"
     ):
         ssl_context(Tls(store("truststore", path)), PemFiles())
 
@@ -343,7 +343,7 @@ def test_a_password_that_librdkafka_cannot_use(client):
     with pytest.raises(OptionsError) as caught:
         cluster.make(AdminClient, {})
     told = str(caught.value)
-    assert "ssl.key.pem" in told
+    assert "kafka.ssl.keystore.key" in told
     assert "\n" not in told
     for secret in (WRONG, KEY_PASSWORD, "PRIVATE KEY"):
         assert secret not in told

@@ -493,6 +493,23 @@ def test_kafka_pythons_own_names_are_read_as_the_common_ones():
     assert read_java_settings(given, "confluent").others == given
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("ssl_cafile", "ssl.ca.location"),
+        ("ssl.keyfile", "ssl_key_location"),
+        ("ssl_ciphers", "ssl.cipher.suites"),
+        ("ssl_check_hostname", "ssl.endpoint.identification.algorithm"),
+    ],
+)
+def test_one_setting_under_two_names_is_refused(first, second):
+    given = {"security.protocol": "SSL", first: "true", second: "https"}
+    [told] = read_java_settings(given, "kafka-python").problems
+    assert told == (
+        f"Options 'kafka.{first}' and 'kafka.{second}' are the same setting: set one of them"
+    )
+
+
 def test_kafka_pythons_check_of_hostnames_is_javas_algorithm():
     given = {"security.protocol": "SSL"}
     read = read_java_settings(given | {"ssl_check_hostname": "false"}, "kafka-python")

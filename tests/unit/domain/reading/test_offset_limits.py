@@ -12,6 +12,7 @@ from pyspark_kafka.domain.reading.offset_limits import (
     Specific,
     parse_global_timestamp,
     parse_offset_limit,
+    parse_starting_offsets,
     parse_timestamps,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -85,6 +86,18 @@ def test_other_limits_are_refused_in_the_jvm_connectors_words(text):
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         parse_offset_limit(text)
     assert str(caught.value) == f"Expected e.g. {OFFSETS_EXAMPLE}, got {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("earlyest", "earliest"), ("Latests", "latest"), ("beginning", "earliest"), ("now", "latest")],
+)
+def test_words_that_are_nearly_right_get_a_suggestion(text, meant):
+    for parse in (parse_offset_limit, parse_starting_offsets):
+        with pytest.raises(ValueError, match=f"got {text}. Did you mean '{meant}'\\?$"):
+            parse(text)
+    with pytest.raises(ValueError, match=r"got groups. Did you mean 'group'\?$"):
+        parse_starting_offsets("groups")
 
 
 @pytest.mark.parametrize(

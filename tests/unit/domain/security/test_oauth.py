@@ -157,6 +157,8 @@ def test_a_source_travels_without_being_shown():
             AzureIdentity(f"https://{BUS}/.default", "managed"),
         ),
         (f"{BUS}:9093,", {HANDLER: "azure"}, AzureIdentity(f"https://{BUS}/.default")),
+        (f"SASL_SSL://{BUS}:9093", {HANDLER: "azure"}, AzureIdentity(f"https://{BUS}/.default")),
+        (BUS, {HANDLER: "azure"}, AzureIdentity(f"https://{BUS}/.default")),
         ("b:9092", {HANDLER: "my.module:token"}, TokenFunction("my.module:token")),
         ("b:9092", {HANDLER: "vault"}, TokenFunction("vault")),
         ("b:9092", {"sasl.oauthbearer.grant.type": "jwt-bearer"}, None),
@@ -195,6 +197,10 @@ def test_other_sources(servers, settings, expected):
         ({HANDLER: "google"}, "go to brokers of cloud.goog only, not to 'b'"),
         (
             {HANDLER: "azure", "bootstrap.servers": "n.servicebus.windows.net:1,evil.net:1"},
+            "not to 'evil.net'",
+        ),
+        (
+            {HANDLER: "azure", "bootstrap.servers": "SASL_SSL://evil.net"},
             "not to 'evil.net'",
         ),
         (
