@@ -57,8 +57,8 @@ _REPLAY: Final = """\
 Write the records in a dead-letter topic back to the topics from which they came.
 
 A record has its key, value, timestamp and headers, without those of the letter.
-It goes to its partition, or with --to to the one that its key chooses. Records
-with several letters are written once. The letters stay where they are: with
+It goes to its partition, or with --to to the one that its key chooses. A call
+writes records with several letters once. The letters stay where they are: with
 --group, the next call of the same group begins behind them.
 """
 
@@ -242,13 +242,14 @@ def _letter_table(summary: LetterSummary) -> Table:
     table.add_column("reason", no_wrap=True)
     table.add_column("error")
     table.add_column("letters", justify="right", no_wrap=True)
-    for (origin, offset), count in summary.records.items():
+    for count in summary.records.values():
+        letter = count.letter
         table.add_row(
-            Text(excerpt(origin.topic)),
-            str(origin.partition),
-            str(offset),
-            Text(excerpt(count.letter.reason)),
-            Text(excerpt(count.letter.error)),
+            Text(excerpt(letter.origin.topic)),
+            str(letter.origin.partition),
+            str(letter.offset),
+            Text(excerpt(letter.reason)),
+            Text(excerpt(letter.error)),
             f"{count.letters:,}",
         )
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.reading.ranges import OffsetRange
 from ...domain.reading.records import Projection
 from ...domain.subscription import Subscribe
+from ...domain.topic_partition import TopicPartition
 from ...domain.values.dead_letter import DeadLetter, Header, original_headers
 from ...domain.values.errors import BadRecordStats
 from ...ports.record_schema import TYPES
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ...domain.reading.ranges import OffsetRange
-    from ...domain.topic_partition import TopicPartition
     from ...ports.clock import Clock
     from ...ports.reading import OffsetFetcher
     from ...ports.writing import RecordWriter
     from ..reading.range_read import RangeRead
 
-_HEADERS_ONLY: Final = Projection(("offset", "headers", "timestamp"))
+_HEADERS_ONLY: Final = Projection(("offset", "headers", "timestamp", "timestampType"))
+_CREATE_TIME: Final = 0
 _NOWHERE: Final = PartitionOffsets()
-_WHOLE: Final = Projection(("key", "value", "headers", "timestamp"))
+_WHOLE: Final = Projection(("key", "value", "headers", "timestamp", "timestampType"))
 
 
 @final
@@ -66,6 +67,23 @@ class Letters:
     unwanted: int = 0
     others: int = 0
     """The number of records that are no letters."""
+
+    def place(self, number: int) -> Place:
+        """Return which record a letter is about."""
+        row, letter, _ = self.letters[number]
+        return letter.origin, letter.offset, _content(self.records, row)
+
+
+Place: TypeAlias = tuple[TopicPartition, int, int]
+"""A record's partition and offset, and a hash of what it is: a topic may be created again."""
+
+
+def _content(records: pa.RecordBatch, row: int) -> int:
+    names = [name for name in ("key", "value") if name in records.schema.names]
+    if records.column("timestampType")[row].as_py() == _CREATE_TIME:
+        # Otherwise it is the letter's own time.
+        names.append("timestamp")
+    return hash(tuple(records.column(name)[row].as_py() for name in names))
 
 
 @final
@@ -121,21 +139,6 @@ class DeadLetterLog:
 
 
 @final
-class _Origins:
-    """The places of records that were seen."""
-
-    def __init__(self) -> None:
-        self._offsets: defaultdict[TopicPartition, set[int]] = defaultdict(set)
-
-    def add(self, letter: DeadLetter) -> bool:
-        """Add a letter's record; return whether it is new."""
-        offsets = self._offsets[letter.origin]
-        size = len(offsets)
-        offsets.add(letter.offset)
-        return len(offsets) > size
-
-
-@final
 @dataclass(slots=True)
 class LetterCount:
     """A record that could not be decoded, and how many letters it has."""
@@ -153,11 +156,11 @@ class LetterSummary:
     """
 
     limit: int
-    records: dict[tuple[TopicPartition, int], LetterCount] = field(default_factory=dict)
+    records: dict[Place, LetterCount] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     letters: int = 0
     others: int = 0
-    _seen: _Origins = field(default_factory=_Origins)
+    _seen: set[Place] = field(default_factory=set)
 
     @property
     def total(self) -> int:
@@ -168,12 +171,14 @@ class LetterSummary:
         """Add letters."""
         self.others += found.others
         self.letters += len(found.letters)
-        for _, letter, _ in found.letters:
-            if self._seen.add(letter):
+        for number, (_, letter, _) in enumerate(found.letters):
+            place = found.place(number)
+            if place not in self._seen:
+                self._seen.add(place)
                 self.reasons[letter.reason] += 1
                 if len(self.records) < self.limit:
-                    self.records[letter.origin, letter.offset] = LetterCount(letter)
-            if (count := self.records.get((letter.origin, letter.offset))) is not None:
+                    self.records[place] = LetterCount(letter)
+            if (count := self.records.get(place)) is not None:
                 count.letters += 1
 
 
@@ -207,11 +212,15 @@ class LetterReplay:
         """
         self._writer = writer
         self._topic = topic
-        self._seen = _Origins()
+        self._seen: set[Place] = set()
 
     def write(self, found: Letters) -> ReplayStats:
         """Send the records of letters whose record was not sent yet."""
-        fresh = [each for each in found.letters if self._seen.add(each[1])]
+        fresh = []
+        for number, letter in enumerate(found.letters):
+            if (place := found.place(number)) not in self._seen:
+                self._seen.add(place)
+                fresh.append(letter)
         if fresh and self._writer is not None:
             self._writer.write(self._records(found.records, fresh), self._topic)
         return ReplayStats(

@@ -105,12 +105,12 @@ class DeadLetter:
 
 
 def original_headers(headers: Sequence[Header]) -> list[Header]:
-    """Return the headers of a letter without the last one of each name that letters add."""
-    removed: set[str] = set()
-    kept: list[Header] = []
-    for header in reversed(headers):
-        if header[0] in _NAMES and header[0] not in removed:
-            removed.add(header[0])
-        else:
-            kept.append(header)
-    return kept[::-1]
+    """Return the headers of a letter without those that it adds, which begin with ``TOPIC``.
+
+    Of these, the last one of each name is removed: the record may be a letter itself, of Kafka
+    Connect for example.
+    """
+    first = max(place for place, (name, _) in enumerate(headers) if name == TOPIC)
+    added = {name: place for place, (name, _) in enumerate(headers[first:], first)}
+    removed = {place for name, place in added.items() if name in _NAMES}
+    return [header for place, header in enumerate(headers) if place not in removed]

@@ -108,9 +108,39 @@ def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world):
     summary = LetterSummary(limit=1)
     for found in read(world):
         summary.add(found)
-    assert [(place, count.letters) for place, count in summary.records.items()] == [
-        ((ORDERS, 7), 3)
-    ]
+    [count] = summary.records.values()
+    assert (count.letter.origin, count.letter.offset, count.letters) == (ORDERS, 7, 3)
+
+
+def test_records_of_a_topic_that_was_created_again_are_others(world):
+    """They may have the places of older ones; a retried task writes the same record again."""
+    later = WHEN + dt.timedelta(days=1)
+    for _ in range(2):
+        write(world, {"offset": 7, "value": b"old"}, reason=FailureReason.MALFORMED)
+        write(
+            world,
+            {"offset": 7, "value": b"new", "timestamp": later},
+            {"offset": 7, "value": b"newer", "timestamp": later},
+            reason=FailureReason.MALFORMED,
+        )
+    assert replay(world) == ReplayStats(Counter(orders=3), 3)
+    values = sorted(row["value"] for row in world.records(ORDERS))
+    assert values == [b"new", b"newer", b"old"]
+    summary, log = LetterSummary(limit=9), log_of(world)
+    for found in log.read(log.ranges(), ALL):
+        summary.add(found)
+    assert (summary.total, summary.letters) == (2, 6), "without values, by their timestamps"
+
+
+def test_a_letter_may_have_a_time_of_its_own():
+    """With ``LogAppendTime`` each letter of a record has another timestamp."""
+    world = MemoryWorld()
+    world.create("letters", message__timestamp__type="LogAppendTime")
+    world.create("orders", 3)
+    for day in range(2):
+        later = WHEN + dt.timedelta(days=day)
+        write(world, {"offset": 7, "timestamp": later}, reason=FailureReason.MALFORMED)
+    assert replay(world) == ReplayStats(Counter(orders=1), 1)
 
 
 def test_a_replay_writes_what_was_there(world):

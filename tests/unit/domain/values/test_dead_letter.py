@@ -102,6 +102,13 @@ def test_original_headers_keep_their_order():
     assert original_headers(headers) == [("b", b"1"), ("a", None), ("b", b"1")]
 
 
+def test_a_letter_of_kafka_connect_keeps_its_stack_trace():
+    """Letters of this library have none."""
+    connects: list[Header] = [*ORIGIN, (STACK_TRACE, b"at org.Example")]
+    assert original_headers([*connects, *((name, b"x") for name in HEADERS)]) == connects
+    assert original_headers(connects) == []
+
+
 @given(st.lists(st.tuples(st.sampled_from([*HEADERS, "a", "b"]), st.none() | st.binary())))
 def test_a_letters_headers_are_removed(headers):
     assert original_headers([*headers, *((name, b"x") for name in HEADERS)]) == headers
