@@ -183,7 +183,9 @@ def _entry_point(name: str) -> EntryPoint:
     found = entry_points_named(GROUP, name)
     if len(found) != 1:
         known = ", ".join(sorted({*PROVIDER_NAMES, *entry_points(group=GROUP).names}))
-        raise ValueError(f"{len(found)} providers are named '{name}'. Known names are {known}.")
+        # The name may be a token that was set here by mistake.
+        count = f"{len(found)} providers have" if found else "no provider has"
+        raise ValueError(f"{count} the given name. Known names are {known}.")
     return found[0]
 
 

@@ -62,9 +62,8 @@ _TOKEN_PROVIDER: Final = re.compile(r"{0}(?:\.{0})*:{0}(?:\.{0})*|[\w-]+".format
 
 def _token_provider(text: str) -> str:
     if not _TOKEN_PROVIDER.fullmatch(text.strip()):
-        raise ValueError(
-            f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
-        )
+        # The text may be a token.
+        raise ValueError("tokenProvider must be a function as 'module:function', or a name")
     return text.strip()
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 from urllib.parse import quote, quote_plus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     T = TypeVar("T")
 
@@ -41,7 +42,7 @@ _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES, re.IGNORECASE)
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 
 _NO_VALUE: Final = re.compile(
-    r"(?:[._](?:class|endpoint|file|id|location|ms|name|scope|seconds|source|type|ur[il])|provider)s?$",
+    r"(?:[._-](?:class|endpoint|file|id|location|ms|name|scope|seconds|source|type|ur[il])|provider)s?$",
     re.IGNORECASE,
 )
 """How names end that only say where a secret is, or whose."""
@@ -67,9 +68,19 @@ PORT_OR_PASSWORD: Final = re.compile(r"(?<=:/)(/?[^/@:\s]*:)[0-9]{2,5}/\S*@")
 
 _QUERY: Final = re.compile(r"\?[\w.%-]+=[^\s'\")]*")
 _ASSIGNED: Final = re.compile(
-    rf"((?:{SENSITIVE_NAMES})[\w.-]*\"?\s*[=:]\s*)\"[^\"]*\"?", re.IGNORECASE
+    rf"""(?P<name>(?:{SENSITIVE_NAMES})[\w.-]{{0,99}})(?P<sign>["']?\s*[=:]\s*)"""
+    r"""(?:"(?:[^"\\]|\\+[^\\])*"?|'(?:[^'\\]|\\+[^\\])*'?|\[[^\]]*\]?)""",
+    re.IGNORECASE | re.DOTALL,
 )
-"""An option of a JAAS line or of JSON."""
+"""An option of a JAAS line, or a member of JSON, whose value is quoted or a list."""
+_UNQUOTED: Final = re.compile(
+    rf"(?P<name>(?:{SENSITIVE_NAMES})[\w.-]{{0,99}})(?P<sign>=)[^\s\"';&]+", re.IGNORECASE
+)
+"""The same without quotes: a form, a line of properties, or a part of a connection string."""
+_CREDENTIALS: Final = re.compile(
+    r"""(authorization["']?\s*[=:]\s*["']?\w+\s+)[^\s"']+""", re.IGNORECASE
+)
+_JWT: Final = re.compile(r"\beyJ[\w-]{8,}(?:\.[\w-]+)+")
 
 
 @final
@@ -100,24 +111,46 @@ def holds_secret(name: str, value: str) -> bool:
 def without_secrets(text: str) -> str:
     """Return a text without what is a secret under any name.
 
-    These are private keys, logins and queries of URLs, and secrets in JAAS lines and in JSON. Every
-    message passes here, since a secret may be pasted into an option that holds none.
+    These are private keys, logins and queries of URLs, tokens that are JWTs, and secrets in JAAS
+    lines, JSON, forms, headers and connection strings. Every message passes here, since a secret
+    may be pasted into an option that holds none.
     """
     text = URL_LOGIN.sub(r"\1", _PRIVATE_KEY.sub(HIDDEN, text))
     text = PORT_OR_PASSWORD.sub(rf"\1{HIDDEN}@", text)
-    return _ASSIGNED.sub(rf'\1"{HIDDEN}"', _QUERY.sub(f"?{HIDDEN}", text))
+    text = _JWT.sub(HIDDEN, _CREDENTIALS.sub(rf"\1{HIDDEN}", _QUERY.sub(f"?{HIDDEN}", text)))
+    return _UNQUOTED.sub(_without_value, _ASSIGNED.sub(_without_value, text))
+
+
+def _without_value(found: re.Match[str]) -> str:
+    if not is_secret(found["name"]):
+        return found[0]
+    shown = HIDDEN if found.re is _UNQUOTED else f'"{HIDDEN}"'
+    return f"{found['name']}{found['sign']}{shown}"
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return a text without these secrets, as they are and as in URLs.
+    """Return a text without these secrets, as they are and as in URLs, HTML and JSON.
 
     One of a few letters is replaced as a whole word only: a message must stay readable.
     """
-    forms = {form for each in secrets for form in (each, quote(each, safe=""), quote_plus(each))}
+    forms = {form for each in secrets for form in _spellings(each)}
     for form in sorted(forms - {""}, key=len, reverse=True):
         word = re.escape(form)
         text = re.sub(word if len(form) > _MAX_WORD else rf"\b{word}\b", HIDDEN, text)
     return text
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    yield secret
+    for quoted in (quote(secret, safe=""), quote_plus(secret)):
+        yield quoted
+        yield _ESCAPE.sub(lambda found: found[0].lower(), quoted)
+    yield html.escape(secret)
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+
+
+_ESCAPE: Final = re.compile("%[0-9A-F]{2}")
 
 
 def hides_secrets(kind: type[T]) -> type[T]:

@@ -179,7 +179,7 @@ def test_a_missing_extra(source, module, extra, monkeypatch):
         ("os:no_such_function", "'os:no_such_function' cannot be loaded: AttributeError"),
         ("os:name", "'os:name' is not a function"),
         ("os:path.join", "'os:path.join' cannot be loaded: TypeError: 'path' is another module"),
-        ("vault", "0 providers are named 'vault'. Known names are azure, google, msk."),
+        ("vault", "no provider has the given name. Known names are azure, google, msk."),
     ],
 )
 def test_functions_that_cannot_be_used(name, text):

@@ -74,6 +74,7 @@ OFFSETS: Final = {
     '{"t":"Earliest","u":{"0":5}}': specific({U0: 5}, t=-2),
 }
 TIMES: Final = {'{"t":{"1":-1,"0":1700000000000}}': ((T0, 1_700_000_000_000), (T1, -1))}
+NO_PROVIDER: Final = "tokenProvider must be a function as 'module:function', or a name"
 NO_OFFSETS: Final = {text: f"{OFFSETS_EXAMPLE}{text}" for text in ("abc", '{"t":[0]}', "5")}
 NO_TIMES: Final = {text: f"{TIMESTAMPS_EXAMPLE}{text}" for text in ("x", '{"t":{"0":"1"}}')}
 NO_TIME: Final = {
@@ -96,10 +97,10 @@ SOURCE_CASES: Final[Mapping[str, Case]] = {
     "tokenProvider": Case(
         None,
         {" vault-tokens ": "vault-tokens", "my.module:tokens.get": "my.module:tokens.get"},
-        {
-            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
-            for text in ("", "my.module", "my-module:get", "module:", "os:system('x')")
-        },
+        dict.fromkeys(
+            ("", "my.module", "my-module:get", "module:", "os:system('x')"),
+            NO_PROVIDER,
+        ),
     ),
     "clientRackFrom": Case(
         None,
@@ -238,10 +239,10 @@ SINK_CASES: Final[Mapping[str, Case]] = {
     "tokenProvider": Case(
         None,
         {" azure ": "azure", "my.module:get": "my.module:get"},
-        {
-            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
-            for text in ("", "my.module", "my-module:get")
-        },
+        dict.fromkeys(
+            ("", "my.module", "my-module:get"),
+            NO_PROVIDER,
+        ),
     ),
     "transactionalIdPrefix": Case(
         "pyspark-kafka",

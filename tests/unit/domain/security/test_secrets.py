@@ -124,6 +124,19 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
         ),
         ('P required password="hush', 'P required password="[hidden]"'),
         ('{"key": "AKIA", "secret": "hush"}', '{"key": "AKIA", "secret": "[hidden]"}'),
+        ("P required password='hush';", 'P required password="[hidden]";'),
+        ("P required password=hush;", "P required password=[hidden];"),
+        (r'P required password="a\"hush";', 'P required password="[hidden]";'),
+        (r"""P required password="a\\"hush\";""", 'P required password="[hidden]"'),
+        (r'{"sasl.password": "a\"hush"}', '{"sasl.password": "[hidden]"}'),
+        ("{'sasl.password': 'hush'}", "{'sasl.password': \"[hidden]\"}"),
+        ('{"password": ["hush"]}', '{"password": "[hidden]"}'),
+        ("got 'sasl.password=hush'", "got 'sasl.password=[hidden]'"),
+        ("a=b&client_secret=hush&c=d", "a=b&client_secret=[hidden]&c=d"),
+        ("Authorization: Basic aHVzaA==", "Authorization: Basic [hidden]"),
+        ("{'authorization': 'Bearer hush'}", "{'authorization': 'Bearer [hidden]'}"),
+        ("got eyJhbGciOiJub25lIn0.eyJhIjoxfQ.", "got [hidden]."),
+        ("sb://x/;SharedAccessKey=hush=;a=b", "sb://x/;SharedAccessKey=[hidden];a=b"),
     ],
 )
 def test_secrets_are_taken_out_of_texts(text, shown):
@@ -137,6 +150,9 @@ def test_secrets_are_taken_out_of_texts(text, shown):
         "--allow-principal User:ann@EXAMPLE.COM, kafka/host@EXAMPLE.COM",
         "Set 'kafka.sasl.password'. Did you mean 'topic'? See https://host/x",
         "webhdfs://host:9870/user/ann and webhdfs://host/user/ann@example.com",
+        "Option 'kafka.sasl.jaas.config': the login module is not supported",
+        "sasl.oauthbearer.token.endpoint.url=https://idp/token, tokenProvider='vault'",
+        "Basic authentication is needed. Bearer tokens: see the docs",
     ],
 )
 def test_other_texts_stay(text):
@@ -150,10 +166,14 @@ def test_other_texts_stay(text):
         ("a b/c", "a+b%2Fc a%20b%2Fc", "[hidden] [hidden]"),
         ("x", "Max retries of x exceeded", "Max retries of [hidden] exceeded"),
         ("", "nothing", "nothing"),
+        ("p%s/w?d", "p%25s%2fw%3fd", "[hidden]"),
+        ("a&b<cde", "a&amp;b&lt;cde", "[hidden]"),
+        ('say"hello"', r"say\"hello\"", "[hidden]"),
+        ("pä55word", r"p\u00e455word", "[hidden]"),
     ],
 )
 def test_known_secrets_are_taken_out_of_texts(secret, text, shown):
-    """Secrets are hidden in URLs, too; those of a few letters only as whole words."""
+    """Also as URLs, HTML and JSON spell them; those of a few letters only as whole words."""
     assert hide(text, [secret]) == shown
 
 
