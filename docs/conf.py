@@ -33,6 +33,8 @@ extensions = [
 ]
 exclude_patterns = ["inventories"]
 source_suffix = {".md": "markdown"}
+# Of a block without a language: most are the output of a command.
+highlight_language = "none"
 myst_heading_anchors = 4
 # The changelog is included from the first heading on, the decisions have one heading each.
 suppress_warnings = ["myst.header"]

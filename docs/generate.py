@@ -32,7 +32,7 @@ from pyspark_kafka.domain.options.settings_table import (
     Text,
 )
 from pyspark_kafka.domain.options.sink_table import SINK_TABLE
-from pyspark_kafka.domain.options.source_table import TABLE
+from pyspark_kafka.domain.options.source_table import STRATEGIES, TABLE
 from pyspark_kafka.domain.security.policy import OWN_SETTINGS, RESTRICTED, AllowList, Restricted
 from pyspark_kafka.domain.values.registry import REGISTRY_SETTINGS
 
@@ -48,6 +48,9 @@ HEAD: Final = """\
 <!-- make docs makes this page from the tables in pyspark_kafka.domain; do not edit it. -->
 
 # Options
+
+Every query needs [`kafka.bootstrap.servers`](#settings-of-the-kafka-client), and a read one of
+`subscribe`, `subscribePattern` and `assign`. The other options have defaults.
 
 Option names are not case-sensitive. Unknown options are refused. You can use the same options for
 a read and a write: a write ignores options of reads with a warning, and vice versa.
@@ -237,7 +240,9 @@ def options_page() -> str:
 
 
 def _options(table: Iterable[Option[Any]]) -> str:
-    return OPTIONS_HEAD + "".join(_option(option) for option in table)
+    # What every query needs comes first.
+    in_order = sorted(table, key=lambda option: option not in STRATEGIES)
+    return OPTIONS_HEAD + "".join(map(_option, in_order))
 
 
 def _option(option: Option[object]) -> str:
@@ -304,6 +309,13 @@ def _producer_default(field: ProducerField) -> str:
     return f"{default} (Java: `{field.java_default}`)" if field.java_default else default
 
 
+def mistakes_page() -> str:
+    """Return the page of the most usual mistakes."""
+    import mistake_page
+
+    return mistake_page.mistakes_page()
+
+
 def conformance_page() -> str:
     """Return the page that lists the JVM connector's tests and ours side by side."""
     from tests.conformance import report
@@ -368,6 +380,7 @@ def _run() -> Run:
 
 PAGES: Final = {
     "docs/troubleshoot/errors.md": errors_page,
+    "docs/troubleshoot/mistakes.md": mistakes_page,
     "docs/troubleshoot/retries.md": retries_page,
     "docs/reference/benchmarks.md": benchmarks_page,
     "docs/reference/options.md": options_page,

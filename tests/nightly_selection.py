@@ -52,6 +52,7 @@ NIGHTLY: Final[Mapping[str, str]] = {
         (
             r"spark/test_continuous\.py::test_records_go_.*(python-exactly|confluent-at-least)",
             r"spark/test_errors\.py::test_a_wrong_address.*\[batch",
+            r"spark/test_mistakes\.py::(test_with_spark_connect|.*-stream\])",
             r"spark/test_group_offsets\.py::test_a_new_query",
             r"spark/test_initial_offsets\.py::test_nothing_is_lost.*\[kafka-python-k",
             r"spark/test_lag\.py::test_the_command_watches_a_checkpoint\[kafka",

@@ -88,7 +88,7 @@ _TARGET: Final = (
     "for the option 'startingOffsets', or a file of it, which may leave out partitions"
 )
 
-_WORDS: Final = {"earliest": Earliest(), "latest": Latest()}
+_WORDS: Final[Mapping[str, Target]] = {"earliest": Earliest(), "latest": Latest()}
 _GROUP: Final = "group:"
 _CHECKPOINT: Final = "checkpoint:"
 

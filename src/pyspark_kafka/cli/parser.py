@@ -49,12 +49,13 @@ class _Parser(argparse.ArgumentParser):
 
     _given: Sequence[str] = ()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else args
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        super().error(without_secrets(message) + self._suggestion(message))
+        text = f"{without_secrets(message)}{self._suggestion(message)}"
+        self.exit(2, f"{self.prog}: error: {text}\n")
 
     def _suggestion(self, message: str) -> str:
         if choice := _CHOICE.search(message):

@@ -204,7 +204,7 @@ def borrow_each(pool: ContainerPool, topics: str) -> list[object]:
 
 
 def test_idle_clients_are_closed_without_a_further_lease(evictors, evicting, clock, closed):
-    with evicting.lease(options("in use")):
+    with evicting.lease(options("in-use")):
         first = borrow_each(evicting, "ab")
         clock.sleep_ms(200_000)
         second = borrow_each(evicting, "c")

@@ -79,7 +79,7 @@ Place: TypeAlias = tuple[TopicPartition, int, int]
 
 
 def _content(records: pa.RecordBatch, row: int) -> int:
-    names = [name for name in ("key", "value") if name in records.schema.names]
+    names: list[str] = [name for name in ("key", "value") if name in records.schema.names]
     if records.column("timestampType")[row].as_py() == _CREATE_TIME:
         # Otherwise it is the letter's own time.
         names.append("timestamp")

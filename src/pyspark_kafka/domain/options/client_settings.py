@@ -38,7 +38,7 @@ from .settings_table import (
 from .source_table import TOKEN_PROVIDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from ..security.login import Login
     from ..security.tls import Tls
@@ -78,6 +78,15 @@ def _without_prefix(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _in_dots(name: str) -> str:
     dotted = name.replace("_", ".")
     return dotted if dotted in BY_NAME or dotted == BOOTSTRAP_SERVERS else name
+
+
+def unprefixed(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of settings without their prefix, and what is wrong with each."""
+    return {
+        name: f"Option '{name}' is not known. Did you mean '{PREFIX}{name}'?"
+        for name in sorted(names)
+        if name in BY_NAME or name == BOOTSTRAP_SERVERS
+    }
 
 
 def consumer_problems(settings: Mapping[str, str]) -> list[str]:

@@ -16,6 +16,7 @@ from .client_settings import (
     connection_problems,
     idempotence_conflicts,
     producer_settings,
+    unprefixed,
     without_producer_settings,
 )
 from .option import INT32_MAX, QueryKind, Reading, ignored, lower
@@ -120,7 +121,9 @@ def parse_sink_options(
     typed = read_values(reading, None)
     reading.problems += policy.problems(settings, reading.read(table.CLIENT))
     accepted = {option.key for option in ALL_SOURCE_OPTIONS} | format_option_names(reading)
-    reading.refuse_unknown(ALL_SINK_OPTIONS, accepted | SPARK_OPTIONS)
+    wrong = unprefixed(reading.given)
+    reading.problems += wrong.values()
+    reading.refuse_unknown(ALL_SINK_OPTIONS, accepted | SPARK_OPTIONS | wrong.keys())
     if reading.problems:
         raise OptionsError(reading.problems)
     kept = None

@@ -27,9 +27,17 @@ from ..reading.records import Projection
 from ..security.policy import DEFAULT_POLICY
 from ..security.secrets import hides_secrets
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
+from ..text import excerpt
+from ..topic_partition import NAME_RULE, is_topic_name
 from . import source_table as table
 from . import value_table
-from .client_settings import ClientOptions, client_settings, consumer_problems, kafka_settings
+from .client_settings import (
+    ClientOptions,
+    client_settings,
+    consumer_problems,
+    kafka_settings,
+    unprefixed,
+)
 from .option import PREFIX, Option, QueryKind, Reading, ignored, lower
 from .settings_table import CLIENT_RACK, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
 from .sink_table import ALL_SINK_OPTIONS
@@ -223,7 +231,9 @@ def parse_source_options(
     typed = read_values(reading, projection.columns)
     reading.refuse_letter_loop(subscription, fields["dead_letter_topic"])
     reading.problems += policy.problems(settings, fields["client"])
-    reading.refuse_unknown(ALL_SOURCE_OPTIONS, _accepted(reading))
+    wrong = unprefixed(reading.given)
+    reading.problems += wrong.values()
+    reading.refuse_unknown(ALL_SOURCE_OPTIONS, _accepted(reading) | wrong.keys())
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
     return SourceOptions(
@@ -275,6 +285,18 @@ def ignored_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
 def _accepted(reading: Reading) -> set[str]:
     """Return the names of options that a read does not look at, or that no table has."""
     return {option.key for option in ALL_SINK_OPTIONS} | format_option_names(reading)
+
+
+def _named(subscription: Subscription) -> Subscription:
+    """Return a subscription.
+
+    :raises ValueError: if no topic can have one of its names.
+    """
+    names = subscription.topics if isinstance(subscription, Subscribe) else ()
+    wrong = [name for name in names if not is_topic_name(name) and name != _ANY_TOPIC]
+    if wrong:
+        raise ValueError(f"subscribe must name topics, got {excerpt(wrong[0])!r}: {NAME_RULE}")
+    return subscription
 
 
 class _SourceReading(Reading):
@@ -333,7 +355,7 @@ class _SourceReading(Reading):
             return None
         option = chosen[0]
         try:
-            return _subscription(option, self.given[option.key])
+            return _named(_subscription(option, self.given[option.key]))
         except ValueError as error:
             self.add_problem(option, error)
             return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
 
 from ..errors import DisallowedOptionError, OptionPolicyError, OptionsError
-from ..options.option import PREFIX, REGISTRY_PREFIX
+from ..options.option import PREFIX, REGISTRY_PREFIX, did_you_mean
 from ..options.settings_table import BOOTSTRAP_SERVERS, BY_NAME, CALLBACK_HANDLERS
 from .login import jaas_entry
 
@@ -390,9 +390,11 @@ def _refusal(option: str, effect: str, what: str, entries: AllowList) -> str:
 
 
 def _not_listed(name: str, client: str) -> str:
+    hint = did_you_mean(name, {known: f"{PREFIX}{known}" for known in BY_NAME})
     return (
         f"Option '{PREFIX}{name}' is none of the settings that every query may set with the client "
-        f"'{client}'. Ask the operator of Spark to list '{name}' in {AllowList.OPTIONS.variable}"
+        f"'{client}'.{hint} Ask the operator of Spark to list '{name}' in "
+        f"{AllowList.OPTIONS.variable}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
@@ -141,11 +140,14 @@ def hide(text: str, secrets: Iterable[str]) -> str:
 
 
 def _spellings(secret: str) -> Iterator[str]:
+    # Few processes have a secret to hide.
+    from html import escape
+
     yield secret
     for quoted in (quote(secret, safe=""), quote_plus(secret)):
         yield quoted
         yield _ESCAPE.sub(lambda found: found[0].lower(), quoted)
-    yield html.escape(secret)
+    yield escape(secret)
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
 

@@ -1,9 +1,9 @@
 """Every option alone, of sources and of sinks: its default, what it is read from and refuses."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -255,8 +255,18 @@ SINK_CASES: Final[Mapping[str, Case]] = {
 TABLES = pytest.mark.parametrize(
     ("table", "cases"), [(TABLE, SOURCE_CASES), (SINK_TABLE, SINK_CASES)], ids=["source", "sink"]
 )
-OPTIONS: Final = [(option, SOURCE_CASES[option.name]) for option in TABLE] + [
-    (option, SINK_CASES[option.name]) for option in SINK_TABLE
+
+
+def cases_of(table: Sequence[Option[Any]], cases: Mapping[str, Case], where: str) -> list[Any]:
+    missing = [option.name for option in table if option.name not in cases]
+    if missing:
+        pytest.fail(f"add a case for {', '.join(missing)} to {where}")
+    return [(option, cases[option.name]) for option in table]
+
+
+OPTIONS: Final = [
+    *cases_of(TABLE, SOURCE_CASES, "SOURCE_CASES"),
+    *cases_of(SINK_TABLE, SINK_CASES, "SINK_CASES"),
 ]
 GOOD: Final = [(option, *each) for option, case in OPTIONS for each in case.good.items()]
 BAD: Final = [
