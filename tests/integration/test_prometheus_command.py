@@ -55,11 +55,11 @@ def test_a_scrape(kafka, topics, tmp_path):
         await_until(lambda: scrape(url).get(lag) == 7)
         await_until(lambda: scrape(url).get('pyspark_kafka_checkpoint_up{query="late"}') == 0)
         await_until(lambda: len(exporter.errors) == 1)
-        assert " late: [KAFKA_METADATA_LOG] " in exporter.errors[0]
+        assert " late: [KAFKA_NO_CHECKPOINT] " in exporter.errors[0]
         found = scrape(url)
         assert found['pyspark_kafka_checkpoint_up{query="orders"}'] == 1
         assert found['pyspark_kafka_checkpoint_batch{query="orders"}'] == 3
-        failures = 'pyspark_kafka_checkpoint_errors_total{condition="KAFKA_METADATA_LOG"'
+        failures = 'pyspark_kafka_checkpoint_errors_total{condition="KAFKA_NO_CHECKPOINT"'
         # It fails in each round, and says so once.
         await_until(lambda: scrape(url).get(f'{failures},query="late"}}', 0) > 2)
         write(clicks, 0, f'{{"{topic}":{{"0":9}}}}')
