@@ -17,8 +17,8 @@ from pyspark_kafka.domain.options.client_settings import (
     kafka_settings,
     producer_settings,
     read_java_settings,
-    server_address,
 )
+from pyspark_kafka.domain.options.servers import server_address
 from pyspark_kafka.domain.options.settings_table import (
     ALL_REPLICAS,
     COMPRESSIONS,
