@@ -20,6 +20,7 @@ from .responses import check_topics, reading, require_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from uuid import UUID
 
     from ...domain.cluster.backoff import Address
     from ...domain.topic_partition import TopicPartition
@@ -54,6 +55,7 @@ class ClusterMetadata(BrokerRequests):
         self.in_use = TopicsInUse(keeps_all=for_writing)
         self._age = MetadataAge(config["metadata_max_age_ms"] / 1_000)
         self._asked: Address | None = None
+        self._deleted: set[UUID] = set()
 
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id, ``None`` while there is none; raise as ``check_right``."""
@@ -129,7 +131,7 @@ class ClusterMetadata(BrokerRequests):
 
         def check(answer: Any) -> None:
             with reading():
-                self.learn(view_of(answer, self.view))
+                self.learn(view_of(answer, self.view, self._deleted))
 
         try:
             self._asked, answer = self.ask_any(request, check)
@@ -169,13 +171,20 @@ class ClusterMetadata(BrokerRequests):
         """Know no leader until there are new metadata."""
         self.view = ClusterView(self.view.brokers)
 
+    def note_deleted(self, topic_id: UUID | None) -> None:
+        """Do not take a topic for the one of its name again: only a broker that lags names it."""
+        if topic_id is not None:
+            self._deleted.add(topic_id)
+
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""
         self._age.invalidate(partition)
 
 
-def view_of(answer: Any, earlier: ClusterView) -> ClusterView:
-    """Return what a ``MetadataResponse`` says of a cluster.
+def view_of(
+    answer: Any, earlier: ClusterView, deleted: Collection[UUID] = frozenset()
+) -> ClusterView:
+    """Return what a ``MetadataResponse`` says of a cluster, without topics that were deleted.
 
     :raises MetadataEmptyBrokerList: if it names no broker.
     """
@@ -186,7 +195,11 @@ def view_of(answer: Any, earlier: ClusterView) -> ClusterView:
             each.node_id: Broker(each.node_id, each.host, each.port, each.rack or "")
             for each in answer.brokers
         },
-        {each.name: _topic(each, answer.API_VERSION, earlier) for each in answer.topics},
+        {
+            each.name: topic
+            for each in answer.topics
+            if (topic := _topic(each, answer.API_VERSION, earlier)).topic_id not in deleted
+        },
     )
 
 

@@ -575,7 +575,8 @@ class Fetcher:
         if cursor.topic.is_recreated and not cursor.is_undecoded and self._may_raise(cursor):
             watermarks = self._watermarks.attempt(cursor.partition)
             if watermarks is not None:
-                partition, offset = cursor.partition, cursor.offset
+                metadata.note_deleted(cursor.topic.topic_id)
+                partition, offset = cursor.partition, cursor.passed
                 self._stop(cursor, TopicRecreatedError(partition, offset, earliest=watermarks[0]))
 
     def _is_in_range(self, cursor: PartitionCursor) -> bool:

@@ -140,6 +140,11 @@ class Cursor:
     """Since when no request that named the partition was answered."""
 
     @property
+    def passed(self) -> int:
+        """The offset after what was read; ``offset`` is smaller once the log was truncated."""
+        return self.offset if self.truncated_from is None else self.truncated_from
+
+    @property
     def is_finished(self) -> bool:
         """Whether nothing is left."""
         return self.offset >= self.until_offset
@@ -230,8 +235,7 @@ class Cursor:
         self.offset = next_offset
 
     def _diverge(self, offset: int) -> None:
-        self.truncated_from = self.offset if self.truncated_from is None else self.truncated_from
-        self.offset = offset
+        self.truncated_from, self.offset = self.passed, offset
 
     def back_off(self, now: float, pause_s: float) -> None:
         """Try again at once after the first failure, and ever later after further ones."""

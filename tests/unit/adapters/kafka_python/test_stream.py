@@ -25,6 +25,7 @@ from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.reading.errors import TopicRecreatedError
+from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.writing.transaction import Transaction
@@ -163,6 +164,27 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
     fetcher._find_leaders(time.monotonic())
     with pytest.raises(TopicRecreatedError):
         fetcher.take()
+
+
+def test_a_topic_is_created_again_after_its_log_was_truncated(brokers, leaders):
+    """The records before the report were delivered, also those that the truncated log had."""
+    ids = [UUID(int=1)]
+    brokers._metadata = metadata_of(leaders.get, lambda _: ids[-1])
+    brokers.watermarks = Mock(attempt=lambda _: (0, 0))
+    fetcher = Fetcher(brokers, is_continuous=True)
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 59)
+    cursor.see_metadata(brokers.metadata)
+    cursor.topic.accept(1)
+    fetcher.assign([cursor])
+    cursor.epochs.append(0, 0)
+    assert cursor.compare(EpochEndOffset(0, 11))
+    cursor.topic.refuse(1)
+    ids.append(UUID(int=2))
+    fetcher._find_leaders(time.monotonic())
+    with pytest.raises(TopicRecreatedError) as raised:
+        fetcher.take()
+    assert raised.value.offset == 59
+    brokers.metadata.note_deleted.assert_called_once_with(UUID(int=1))
 
 
 def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
