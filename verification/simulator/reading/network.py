@@ -20,7 +20,8 @@ Accept = Callable[["Line"], None]
 FIRST_SYN_MS: Final = 1_000
 _MAX_SYN_MS: Final = 16_000
 _FIRST_FD: Final = 1_000
-MAX_REFUSED: Final = 16
+MAX_REFUSED: Final = 32
+"""Each of five names may have the same dead address, and is tried six times in its first second."""
 
 
 class ReceiveMemory:

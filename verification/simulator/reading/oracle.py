@@ -134,7 +134,9 @@ class Oracle:
 
     @staticmethod
     def _versions(stretch: Stretch, partition: Partition) -> Iterable[int]:
-        return range(stretch.low, min(stretch.high, partition.version + 1))
+        """Return the versions of a log that may be read: records without epochs do not say."""
+        end = partition.version + 1
+        return range(stretch.low, min(stretch.high, end) if stretch.has_epochs else end)
 
     def _truth(
         self, name: TopicPartition, offset: int, time: int, value: bytes

@@ -157,7 +157,7 @@ FOUND_BY_CORE: Final[Mapping[str, int]] = {
     "only the first address of a name is tried": 21,
     "the first address of a name gets all the time": 70,
     "no pause after an attempt to connect": 8,
-    "pauses between attempts do not grow": 8,
+    "pauses between attempts do not grow": 246,
     "leaders that were wrong are still known": 1064,
     "the broker that was wrong is asked again": 16,
     "brokers keep their first addresses": 5,

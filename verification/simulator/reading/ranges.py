@@ -135,7 +135,11 @@ class RangeReader:
             elif world.is_overdue:
                 raise ViolationError("stuck", f"{planned[0]} is not read")
             elif planned:
+                was_calm = world.calm_since_ms is not None
                 self._read(planned)
+                if not was_calm and world.calm_since_ms is not None:
+                    # A plan that was made before may name partitions that are gone.
+                    world.calm_since_ms = world.now_ms
             else:
                 world.scheduler.sleep(_PAUSE_MS)
         self._end_task()

@@ -74,6 +74,7 @@ class CheckedClient(StreamClient):
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         began_ms = self._world.now_ms
+        self.error = None  # its traceback holds the response that it is about
         try:
             polled = self._client.poll(timeout_s, takes_records=takes_records)
             self._oracle.check_duration(self._world.now_ms - began_ms, timeout_s)

@@ -144,6 +144,9 @@ class Trouble:
         if settings.is_stream and settings.brokers > 2 and self._numbers.between(0, 1):
             half = half[: settings.brokers // 2]
             world.has_bootstrap = False
+            for member in world.cluster.members:
+                # Who asks a broker that is cut off last knows only addresses of brokers that moved.
+                member.is_cut_off = False
         rest = [each for each in world.cluster.members if each not in half]
         # Before each half, metadata become so old that they are requested again.
         pause_ms = 2 * settings.metadata_age_ms + 2_000 if rest else 0

@@ -126,9 +126,12 @@ class Kafka:
         )
 
     def first_since(self, partition: TopicPartition, log: Log, timestamp: int) -> int | None:
-        """Return the first offset of a log whose record is not older than a time."""
+        """Return the first offset of a log whose record is not older than a time.
+
+        There is none if it comes after an open transaction and the log ends before that.
+        """
         for value in self.values.get((partition, log.topic_id), ()):
             record = self.written[value]
             if record.offset >= log.start and record.timestamp >= timestamp:
-                return record.offset
+                return record.offset if record.offset < log.end else None
         return None

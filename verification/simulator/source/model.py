@@ -8,7 +8,7 @@ partitions that start at their end (decision 0040), and a plan of a batch that i
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -164,12 +164,12 @@ def batch_extents(
                 _start(query, kafka, part, view[part])
     if planned is not None and not parts >= {*planned}:
         raise RefusedError("UnknownTopicError")
-    extents = dict(_extents(query, kafka, view, parts, planned))
+    extents, refused = _extents(query, kafka, view, parts, planned)
     problems = sorted({each for each in map(_problem, extents.values()) if each}, reverse=True)
     if not query.fails_on_data_loss:
         problems = [each for each in problems if each != "DataLossError"]
-    if problems:
-        raise RefusedError(*problems)
+    if refused or problems:
+        raise RefusedError(*refused, *problems)
     return extents
 
 
@@ -187,22 +187,28 @@ def _extents(
     view: View,
     parts: frozenset[TopicPartition],
     planned: Collection[TopicPartition] | None,
-) -> Iterator[tuple[TopicPartition, Extent]]:
+) -> tuple[dict[TopicPartition, Extent], list[str]]:
+    """Return what is read, and refusals of a kept plan: each task asks for its partition alone."""
+    extents, refusals = dict[TopicPartition, Extent](), list[str]()
+    named = [dict(bound.each) for bound in (query.start, query.end) if bound.every is None]
     for part in sorted(parts):
-        log, is_added = view[part], planned is not None and part not in planned
-        named = [dict(bound.each) for bound in (query.start, query.end) if bound.every is None]
+        is_added = planned is not None and part not in planned
         if is_added and not all(part in each for each in named):
             continue
         try:
-            start = resolve(_start(query, kafka, part, log), log)
-        except RefusedError:
-            if is_added:
-                continue
-            raise
-        number = _number(query.end, part)
-        match = kafka.first_since(part, log, number) if query.end.is_time else number
-        end = log.end if match is None else resolve(match, log)
-        yield part, Extent(start, end, log)
+            extents[part] = _extent(query, kafka, part, view[part])
+        except RefusedError as refused:
+            if planned is None:
+                raise
+            refusals += [] if is_added else [refused.name]
+    return extents, refusals
+
+
+def _extent(query: Query, kafka: Kafka, part: TopicPartition, log: Log) -> Extent:
+    start = resolve(_start(query, kafka, part, log), log)
+    number = _number(query.end, part)
+    match = kafka.first_since(part, log, number) if query.end.is_time else number
+    return Extent(start, log.end if match is None else resolve(match, log), log)
 
 
 def values_in(

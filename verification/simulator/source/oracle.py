@@ -17,7 +17,7 @@ from .query import COMMITTED
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
     from .kafka import Log
-    from .query import Offsets, Query
+    from .query import Bound, Offsets, Query
     from .world import World
 
 
@@ -32,6 +32,8 @@ class Oracle:
         self.lost: list[Loss] = []
         self.first: Offsets | None = None
         """Where the first batch starts, if its end is logged."""
+        self.first_bound: Bound | None = None
+        """The option that led there."""
 
     def was_replaced(self, part: TopicPartition) -> bool:
         """Return whether a partition is gone, or was created while the query ran."""
@@ -142,10 +144,11 @@ class Oracle:
     ) -> None:
         """Check that a batch has exactly the records between two offsets."""
         kafka, query = self.world.kafka, self.world.query
-        # The options of a first batch lead elsewhere where a topic was created again, and to an
-        # earlier record if it came between the requests for a time and for the latest offset.
+        # The options of a first batch lead elsewhere where people changed them or a topic was
+        # created again, and to an earlier record if it came between the requests for a time and
+        # for the latest offset.
         replaced = {part for part in end if may_skip_deleted and self.was_replaced(part)}
-        is_certain = not (may_skip_deleted and query.start.is_time)
+        is_certain = not (may_skip_deleted and (query.start.is_time or self._is_start_changed))
         least = {part: at for part, at in start.items() if is_certain and part not in replaced}
         values = self.values(rows, least, end)
         view = kafka.view(committed_only=query.committed_only)
@@ -167,12 +170,25 @@ class Oracle:
                 ):
                     raise ViolationError("a batch lacks a record", self.name(value))
 
+    @property
+    def _is_start_changed(self) -> bool:
+        return self.world.query.start != self.first_bound
+
+    def _was_reset(self, part: TopicPartition) -> bool:
+        """Return whether the start that was given was beyond the end; it may be in the log now."""
+        return any(loss.condition == losses.RESET and loss.partition == part for loss in self.lost)
+
     def _first_again(self, part: TopicPartition, log: Log, start: int, until: int) -> int:
         """Return where a first batch starts now: retention may move the first record since a time.
 
         Records before that one are older, although they come later than those that are deleted.
         """
         query = self.world.query
+        if part not in (self.first or {}):
+            return start
+        if self._is_start_changed or self._was_reset(part):
+            again = model.start_again(query, self.world.kafka, part, log, until)
+            return max(start, again)
         if not query.start.is_time or start >= log.start:
             return start
         return model.start_again(query, self.world.kafka, part, log, until)

@@ -20,6 +20,7 @@ from . import losses, model
 from .checkpoint import Checkpoint, Json, parsed
 from .faults import Version
 from .losses import Loss, losses_of
+from .query import EARLIEST
 
 if TYPE_CHECKING:
     from .kafka import Log, View
@@ -262,7 +263,16 @@ class Plan:
             part: model.start_again(self._query, self._world.kafka, part, view[part], until)
             for part, until in end.items()
         }
+        known = self._events.found or {}
+        found |= {part: known[part] for part in found if self._was_found_before(part, known, view)}
         return found if self._is_refused(view) else self._reset(found, view)
+
+    def _was_found_before(self, part: TopicPartition, known: Offsets, view: View) -> bool:
+        """Return whether a driver looked for a start before records or the topic were deleted."""
+        start = self._query.start
+        is_resolved = start.is_time or dict(start.each).get(part, start.every) == EARLIEST
+        is_other = known.get(part, 1 << 62) < view[part].start
+        return is_resolved and part in known and (is_other or self._world.oracle.was_replaced(part))
 
     def _is_refused(self, view: View) -> bool:
         try:
@@ -353,6 +363,7 @@ class Plan:
         if batch_id == 0:
             stored = self._stored()
             self._world.oracle.first = dict(stored or self._events.found or {})
+            self._world.oracle.first_bound = self._query.start
         return True
 
     def log_commit(self, batch_id: int) -> bool:

@@ -168,7 +168,7 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
 
 
 FOUND_BY: Final[Mapping[str, int]] = {
-    "a first batch that runs again starts where the options lead now": 119,
+    "a first batch that runs again starts where the options lead now": 57,
     "a first batch at the end may end before it starts": 251,
     "pushed filters of the last use apply to every use": 23,
     "a kept plan has the bounds of its first use": 7,
