@@ -441,6 +441,10 @@ RECORDS: Final = (
                 "With `confluent`, a batch beyond the limit of librdkafka looks corrupt: raise "
                 "`maxRecordBytes`, or use `kafka-python`."
             ),
+            (
+                "With `confluent`, a damaged batch can also end the Python worker with SIGABRT: "
+                "librdkafka 2.16 skips it to a wrong position. `kafka-python` names the batch."
+            ),
             "To skip the batch, start at a later offset.",
         ),
     ),

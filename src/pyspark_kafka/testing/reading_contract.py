@@ -134,7 +134,11 @@ class ReadingContract(WorldContract):
         """The batch is neither returned nor skipped; earlier records and other ranges are read."""
         world.require(Capability.CORRUPTION)
         for start in (0, 10, 20):
-            world.produce(partition, numbered(start, start + 10))
+            # librdkafka takes the last 21 bytes of a damaged batch for the header of another one,
+            # and may abort the process if it knows the format that this header has (the FIXME in
+            # its rdkafka_msgset_reader.c). Here it does not.
+            values = [b"%d of a batch" % number for number in range(start, start + 10)]
+            world.produce(partition, [Record(each) for each in values])
         world.corrupt(partition, 10)
         reading = self.reading(world, columns)
         with pytest.raises(CorruptBatchError) as caught:
