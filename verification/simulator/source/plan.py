@@ -257,6 +257,9 @@ class Plan:
             was_replaced = self._world.oracle.was_replaced
             held = {part for part, log in view.items() if start.get(part, 0) <= log.end}
             return None if any(map(was_replaced, end.keys() & held)) else start
+        is_time, replaced = self._query.start.is_time, self._world.oracle.was_replaced
+        if is_time and any(map(replaced, end)):
+            return None
         if not end.keys() <= view.keys() or not self._names(end):
             return None
         found = {
@@ -270,9 +273,12 @@ class Plan:
     def _was_found_before(self, part: TopicPartition, known: Offsets, view: View) -> bool:
         """Return whether a driver looked for a start before records or the topic were deleted."""
         start = self._query.start
-        is_resolved = start.is_time or dict(start.each).get(part, start.every) == EARLIEST
-        is_other = known.get(part, 1 << 62) < view[part].start
-        return is_resolved and part in known and (is_other or self._world.oracle.was_replaced(part))
+        if part not in known:
+            return False
+        if start.is_time:
+            return known[part] < view[part].start
+        is_earliest = dict(start.each).get(part, start.every) == EARLIEST
+        return is_earliest and self._world.oracle.was_replaced(part)
 
     def _is_refused(self, view: View) -> bool:
         try:
