@@ -14,7 +14,7 @@ from .domain.text import one_line
 
 FAILED: Final = 1
 SIGNALED: Final = 128
-"""What shells add to the number of a signal for the exit status of a command that it ended."""
+"""Shells add it to a signal's number: the exit status of a command that the signal ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

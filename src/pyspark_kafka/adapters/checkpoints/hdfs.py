@@ -78,7 +78,7 @@ def _process_user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        # The system knows no name for the number, as in a container with a user of its own.
+        # The system has no name for the number, as in a container that runs as some user id.
         raise OSError("this process's user has no name: set HADOOP_USER_NAME") from error
 
 

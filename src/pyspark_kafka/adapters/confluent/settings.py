@@ -191,7 +191,7 @@ def tls_files(java: JavaSettings) -> list[str]:
 
 
 def pem_options(java: JavaSettings) -> dict[str, str]:
-    """Return the options whose content librdkafka gets under names of its own, by these names."""
+    """Return the options that librdkafka has other names for, by these names."""
     found = {}
     if java.tls and java.tls.truststore:
         found["ssl.ca.pem"] = java.tls.truststore.option
