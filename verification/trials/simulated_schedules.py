@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import Record
+from pyspark_kafka.testing import Record, await_until
 from pyspark_kafka.testing.kafka_world import produce_with
 
 from ..simulator.engine.scheduler import Scheduler
@@ -56,7 +56,9 @@ class MirroredKafka(Kafka):
 
     def add_partitions(self, topic: str, total: int) -> None:
         super().add_partitions(topic, total)
-        self._real.add_partitions(self._prefix + topic, total)
+        name = self._prefix + topic
+        self._real.add_partitions(name, total)
+        await_until(lambda: len(self._producer.list_topics(name).topics[name].partitions) == total)
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         super().delete_records(partition, before)
