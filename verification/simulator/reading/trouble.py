@@ -93,7 +93,8 @@ class Trouble:
         """Return whether a broker may answer for ever what was true before it was cut off.
 
         Not if it is needed, or knows no other broker where it is: no client would leave it. Nor if
-        it knows an older topic and there is one other broker: either may be the one that lags.
+        it knows an older topic and there is one other broker: either may be the one that lags. Nor
+        if each task of a batch begins there, as the first address of the bootstrap servers.
         """
         cluster = self._world.cluster
         partitions = cluster.all_partitions()
@@ -105,7 +106,9 @@ class Trouble:
             cluster.topics[name][0].topic_id == topic_id
             for name, topic_id in member.view.ids.items()
         )
-        return member in self._zombies and knows_another and has_witnesses and not is_needed
+        is_first = not self._world.settings.is_stream and member is cluster.members[0]
+        may_stay = knows_another and has_witnesses and not (is_needed or is_first)
+        return member in self._zombies and may_stay
 
     def _end_writing(self) -> None:
         world = self._world
