@@ -99,10 +99,15 @@ def context_of(subject: str) -> str:
     It is empty for the default context. Ids and versions are numbered per context
     (``QualifiedSubject`` of schema-registry).
     """
+    return split_context(subject)[0]
+
+
+def split_context(subject: str) -> tuple[str, str]:
+    """Return the context of a subject, empty for the default one, and its name there."""
     if not subject.startswith(_CONTEXT_PREFIX):
-        return ""
-    context = subject[1:].partition(":")[0]
-    return "" if context == "." else context
+        return "", subject
+    context, _, name = subject[1:].partition(":")
+    return "" if context == "." else context, name
 
 
 def in_context_of(parent: str, subject: str) -> str:

@@ -5,6 +5,7 @@ What it answers is checked: it may be another server, or a hostile one.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import uuid
@@ -23,7 +24,9 @@ from ....domain.values.registry import (
     SchemaReference,
     SchemaType,
     SubjectVersion,
+    context_of,
     is_descriptor,
+    split_context,
 )
 from ....ports.values.schema_registry import SchemaRegistry
 from ...security.clear_text import warn_about_registry
@@ -44,6 +47,9 @@ _REFERENCE: Final = "a reference in its answer"
 _ARTIFACT_FIELDS: Final = ("name", "artifactId", "version", "groupId")
 _DEFAULT_GROUP: Final = "default"
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+_NO_TYPE: Final = "Failed to discover artifact type"
+"""Apicurio 3.0 guesses the type of an id's schema by its text, and refuses what it cannot guess."""
 
 
 @final
@@ -69,8 +75,14 @@ class HttpSchemaRegistry(SchemaRegistry):
 
     def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
         path, what = _place_of(schema_id, subject), f"schema with the id {schema_id}"
-        schema = self._client.request(Request("GET", path, what), parse_schema)
-        return self._with_descriptor(schema, path, what)
+        try:
+            schema = self._client.request(Request("GET", path, what), parse_schema)
+        except RegistryUnavailableError as error:
+            if not self._is_apicurio or _NO_TYPE not in str(error):
+                raise
+            return self._native(f"ids/contentIds/{schema_id}", what, subject)
+        schema = self._with_descriptor(schema, path, what)
+        return self._with_groups(schema, schema_id, what, subject)
 
     def by_guid(self, guid: str, subject: str | None = None) -> Schema:  # noqa: ARG002
         path, what = f"schemas/guids/{_quoted(guid)}", f"schema with the GUID {guid}"
@@ -80,48 +92,90 @@ class HttpSchemaRegistry(SchemaRegistry):
     def by_global_id(self, global_id: int, kind: SchemaType) -> Schema:
         if not self._is_apicurio:
             return super().by_global_id(global_id, kind)
-        path, what = f"ids/globalIds/{global_id}", f"schema with the global id {global_id}"
-        content = Request("GET", path, what, read=_content, is_native=True)
-        imported = Request("GET", f"{path}/references", what, read=_wrapped, is_native=True)
-        text = self._client.request(content, lambda fields: _text(fields, "schema"))
-        return Schema(kind, text, self._client.request(imported, self._imported))
+        what = f"schema with the global id {global_id}"
+        return replace(self._native(f"ids/globalIds/{global_id}", what), type=kind)
 
     def version(
         self, subject: str, version: int | None = None, *, deleted: bool = False
     ) -> SubjectVersion:
         name = "latest version" if version is None else f"version {version}"
         place = "latest" if version is None else str(version)
-        path = f"subjects/{_quoted(subject)}/versions/{place}{'?deleted=true' if deleted else ''}"
+        path = f"/versions/{place}{'?deleted=true' if deleted else ''}"
         what = f"{name} of the subject '{subject}'"
-        found = self._client.request(Request("GET", path, what), parse_version)
+        found = self._version(self._of_subject(subject, path, what), subject)
         path = _place_of(found.schema_id, subject)
         return replace(found, schema=self._with_descriptor(found.schema, path, what))
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
         what = f"version of the subject '{subject}' with this schema"
-        request = Request("POST", f"subjects/{_quoted(subject)}", what, _body(schema))
-        return self._client.request(request, parse_version)
+        return self._version(self._of_subject(subject, "", what, schema), subject)
 
     def register(self, subject: str, schema: Schema) -> int:
         what = f"schema for the subject '{subject}'"
-        path = f"subjects/{_quoted(subject)}/versions"
-        request = Request("POST", path, what, _body(schema))
-        return self._client.request(request, parse_id)
+        return self._client.request(self._of_subject(subject, "/versions", what, schema), parse_id)
 
     def close(self) -> None:
         self._client.close()
 
-    def _imported(self, fields: Fields) -> tuple[SchemaReference, ...]:
-        """Return the references of Apicurio's own API, where versions have names and groups."""
+    def _of_subject(
+        self, subject: str, path: str, what: str, schema: Schema | None = None
+    ) -> Request:
+        """Return a request for a subject; Apicurio has groups instead of contexts."""
+        group, name = split_context(subject) if self._is_apicurio else ("", subject)
+        if schema is not None and self._is_apicurio:
+            bare = (
+                replace(one, subject=split_context(one.subject)[1]) for one in schema.references
+            )
+            schema = replace(schema, references=tuple(bare))
+        body = None if schema is None else _body(schema)
+        path = f"subjects/{_quoted(name)}{path}"
+        return Request("GET" if body is None else "POST", path, what, body, group=group[1:])
+
+    def _version(self, request: Request, subject: str) -> SubjectVersion:
+        found = self._client.request(request, parse_version)
+        schema = self._with_groups(found.schema, found.schema_id, request.what, subject)
+        # Apicurio answers without the group.
+        return replace(found, schema=schema, subject=subject if request.group else found.subject)
+
+    def _native(self, path: str, what: str, subject: str | None = None) -> Schema:
+        """Return a schema by Apicurio's own API, which keeps no type with it."""
+        content = Request("GET", path, what, read=_content, is_native=True)
+        text = self._client.request(content, lambda fields: _text(fields, "schema"))
+        return Schema(_guessed(text), text, self._references(path, what, subject))
+
+    def _references(self, path: str, what: str, subject: str | None) -> tuple[SchemaReference, ...]:
+        request = Request("GET", f"{path}/references", what, read=_wrapped, is_native=True)
+        context = context_of(subject or "")
+        return self._client.request(request, lambda fields: self._imported(fields, context))
+
+    def _with_groups(
+        self, schema: Schema, content_id: int, what: str, subject: str | None
+    ) -> Schema:
+        """Return a schema with the groups of what it imports, which Confluent's API leaves out."""
+        if not schema.references or not self._is_apicurio:
+            return schema
+        try:
+            found = self._references(f"ids/contentIds/{content_id}", what, subject)
+        except UnknownSchemaError:
+            found = ()
+        bare = {replace(each, subject=split_context(each.subject)[1]) for each in found}
+        # An Apicurio whose ids are global ids may have another schema of this content id.
+        return replace(schema, references=found) if bare == {*schema.references} else schema
+
+    def _imported(self, fields: Fields, context: str) -> tuple[SchemaReference, ...]:
+        """Return the references of Apicurio's own API, where versions have names and groups.
+
+        Those of the schema's own group are not qualified.
+        """
         found = []
         for name, artifact, version, group in map(_artifact, _listed(fields.get("references"))):
-            if group != _DEFAULT_GROUP or not _NUMBER.fullmatch(version):
+            if ":" in group or not _NUMBER.fullmatch(version):
                 imported = f"version '{version}' of '{artifact}' in the group '{group}'"
-                reason = (
-                    f"it imports {imported}; only numbers and the group 'default' are supported"
-                )
+                reason = f"it imports {imported}; versions must be numbers, and groups have no ':'"
                 raise RegistryRefusedError(self._url, "a schema", reason)
-            found.append(SchemaReference(name, artifact, int(version)))
+            place = "" if group == _DEFAULT_GROUP else f".{group}"
+            subject = artifact if place == context else f":{place or '.'}:{artifact}"
+            found.append(SchemaReference(name, subject, int(version)))
         return tuple(found)
 
     def _with_descriptor(self, schema: Schema, path: str, what: str) -> Schema:
@@ -210,6 +264,15 @@ def _listed(found: object) -> list[Any]:
     if not isinstance(found, list) or len(found) > MAX_REFERENCES:
         refuse(f"the 'references' of its answer are no list of at most {MAX_REFERENCES}")
     return found
+
+
+def _guessed(text: str) -> SchemaType:
+    """Return the type of a schema whose type Apicurio cannot guess; that of Avro's it can."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return SchemaType.PROTOBUF
+    return SchemaType.JSON
 
 
 def _content(answer: bytes) -> Fields:

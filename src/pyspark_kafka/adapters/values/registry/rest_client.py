@@ -139,6 +139,8 @@ class Request:
     read: Callable[[bytes], Fields] = json_object
     is_native: bool = False
     """Whether it is of Apicurio's own API."""
+    group: str = ""
+    """Apicurio's group of the subject, if it is not the default one."""
 
 
 @final
@@ -279,6 +281,8 @@ class RestClient:
             "User-Agent": "pyspark-kafka",
             **dict(self._settings.headers),
         }
+        if request.group:
+            headers["X-Registry-GroupId"] = request.group
         if request.body is not None:
             headers["Content-Type"] = "application/vnd.schemaregistry.v1+json"
         if self._settings.token:

@@ -1,7 +1,7 @@
-"""Global ids, which only Apicurio's own API has."""
+"""Global ids and groups, which only Apicurio's own API has, and ids that its other API refuses."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -25,6 +25,8 @@ from pyspark_kafka.domain.values.registry import (
 from tests.servers.http_server import Request, Response, serving
 
 API = "/apis/registry/v2/ids/globalIds"
+CONTENT = "/apis/registry/v2/ids/contentIds"
+CONFLUENT = "/apis/ccompat/v7"
 INNER = '{"type":"record","name":"n.Inner","fields":[]}'
 REFERENCE = {"name": "n.Inner", "artifactId": "inner", "version": "3"}
 
@@ -88,11 +90,11 @@ def test_an_api_that_is_not_there_is_no_unknown_id():
         connected(url).by_global_id(5, SchemaType.AVRO)
 
 
-@pytest.mark.parametrize("other", [{"groupId": "g"}, {"version": "1.0"}, {"version": "0"}])
+@pytest.mark.parametrize("other", [{"groupId": "g:h"}, {"version": "1.0"}, {"version": "0"}])
 def test_imports_that_the_compatible_api_cannot_name(other):
     with (
         serving(answering([REFERENCE | other])) as url,
-        pytest.raises(RegistryRefusedError, match="only numbers and the group 'default'"),
+        pytest.raises(RegistryRefusedError, match="versions must be numbers, and groups have"),
     ):
         connected(url).by_global_id(5, SchemaType.AVRO)
 
@@ -106,6 +108,90 @@ def test_nonsense(references):
 def test_schemas_that_are_no_text():
     with serving(answering([], b"\xff")) as url, pytest.raises(RegistryUnavailableError):
         connected(url).by_global_id(5, SchemaType.AVRO)
+
+
+def in_groups(found: Mapping[tuple[str, str], Any]) -> Callable[[Request], Response]:
+    """Return what answers by groups and targets; other ids have no type, as Apicurio 3.0 says."""
+
+    def respond(request: Request) -> Response:
+        answer = found.get((request.headers.get("X-Registry-GroupId", ""), request.target))
+        if answer is None:
+            message = "Failed to discover artifact type from content."
+            return Response(json.dumps({"error_code": 0, "message": message}).encode(), 400)
+        return Response(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("message M {}", SchemaType.PROTOBUF), ('{"type": "object"}', SchemaType.JSON)],
+)
+def test_content_ids_whose_type_apicurio_cannot_guess(text, kind):
+    answers = {("", f"{CONTENT}/5"): text.encode(), ("", f"{CONTENT}/5/references"): []}
+    with serving(in_groups(answers)) as url:
+        assert connected(url).by_id(5, "s") == Schema(kind, text)
+        with pytest.raises(RegistryUnavailableError, match="HTTP 400"):
+            connected(url).by_id(6)
+        with pytest.raises(RegistryUnavailableError, match="HTTP 400"):
+            connected(url, "").by_id(5)
+
+
+def version(text: str, subject: str, *imported: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"schema": text, "subject": subject, "version": 3, "id": 5}
+    return found | ({"references": imported} if imported else {})
+
+
+@pytest.mark.parametrize(
+    ("group", "by_default", "by_mine"),
+    [
+        ("default", "inner", ":.:inner"),
+        ("mine", ":.mine:inner", "inner"),
+        ("g", ":.g:inner", ":.g:inner"),
+    ],
+)
+def test_imports_are_of_their_group(group, by_default, by_mine):
+    """Confluent's API leaves groups out, and another group may have the same artifact."""
+    imported = {"name": "n.Inner", "subject": "inner", "version": 3}
+    answers: dict[tuple[str, str], Any] = {
+        ("", f"{CONFLUENT}/schemas/ids/5"): {"schema": '"n.Inner"', "references": [imported]},
+        ("", f"{CONTENT}/5/references"): [REFERENCE | {"groupId": group}],
+        ("mine", f"{CONFLUENT}/subjects/o/versions/latest"): version('"n.Inner"', "o", imported),
+        ("mine", f"{CONFLUENT}/subjects/o"): version('"n.Inner"', "o", imported),
+        ("mine", f"{CONFLUENT}/subjects/o/versions"): {"id": 5},
+    }
+    for place in ("", "mine", "g"):
+        text = INNER if place == group.removeprefix("default") else '"int"'
+        target = f"{CONFLUENT}/subjects/inner/versions/3?deleted=true"
+        answers[place, target] = version(text, "inner")
+    with serving(in_groups(answers)) as url:
+        registry = open_registry(RegistryOptions(f"{url}{CONFLUENT}"))
+        found = registry.by_id(5)
+        assert found.imports == (ImportedSchema("n.Inner", INNER),)
+        assert [each.subject for each in found.references] == [by_default]
+        for one in (registry.version(":.mine:o"), registry.look_up(":.mine:o", found)):
+            assert (one.subject, one.schema.imports) == (":.mine:o", found.imports)
+            assert [each.subject for each in one.schema.references] == [by_mine]
+        assert registry.register(":.mine:o", found) == 5
+
+
+@pytest.mark.parametrize("native", [None, [REFERENCE | {"version": "4", "groupId": "g"}]])
+def test_imports_of_an_apicurio_whose_ids_are_global_ids(native):
+    """Another schema has the content id, or none has."""
+    imported = {"name": "n.Inner", "subject": "inner", "version": 3}
+    answers = {
+        ("", f"{CONFLUENT}/schemas/ids/5"): {"schema": '"n.Inner"', "references": [imported]},
+        ("", f"{CONTENT}/5/references"): native,
+    }
+
+    def respond(request: Request) -> Response:
+        if native is None and request.target.startswith(CONTENT):
+            return Response(b'{"error_code": 404, "name": "ContentNotFoundException"}', 404)
+        return in_groups(answers)(request)
+
+    with serving(respond) as url:
+        found = connected(url).by_id(5).references
+    assert found == (SchemaReference("n.Inner", "inner", 3),)
 
 
 def test_where_apicurios_own_api_is():
