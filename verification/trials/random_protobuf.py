@@ -143,6 +143,7 @@ def evolved(dice: Random, file: RandomFile) -> FileDescriptorProto:
         copies = [_copy(one) for one in kept]
         del message.field[:]
         message.field.extend(copies)
+        _drop_entries(message)
         if dice.random() < 0.5:
             file.add_field(level)
         _declare_oneofs(message)
@@ -156,6 +157,14 @@ def _copy(field: _F) -> _F:
     copied = _F()
     copied.CopyFrom(field)
     return copied
+
+
+def _drop_entries(message: DescriptorProto) -> None:
+    """Drop the entries of maps that are gone: a new map may have the same number."""
+    used = {one.type_name.rpartition(".")[2] for one in message.field}
+    for place in reversed(range(len(message.nested_type))):
+        if message.nested_type[place].name not in used:
+            del message.nested_type[place]
 
 
 def _declare_oneofs(message: DescriptorProto) -> None:
