@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from concurrent.futures import Future
+from copy import copy
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
@@ -114,15 +115,20 @@ MAX_ANSWERS: Final = 1_000
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
 """Of the texts of all answers."""
 
+MAX_UNKNOWN: Final = 10_000
+
 UNKNOWN_S: Final = 1.0
-"""How long a schema is taken for unknown: it may be registered at any time."""
+"""How long a schema is taken for unknown at first: it may be registered at any time.
+
+The time doubles each time that the registry still does not have it, up to ``REST_S``.
+"""
 
 PATIENCE_S: Final = 3.0
 """How long a schema is requested again before it is unknown: a server of the registry may lag."""
 
 REST_S: Final = 30.0
-"""How long nothing is requested again after that was in vain: values that only look as if they had
-an id must not slow down a query."""
+"""How long no request is repeated at once after that was in vain: values that only look as if they
+had an id must not slow down a query."""
 
 _MIN_PAUSE_S: Final = 0.1
 _MAX_PAUSE_S: Final = 0.5
@@ -250,6 +256,9 @@ class _Patience:
                 if not remaining_s:
                     if pause_s > _MIN_PAUSE_S:
                         self._rest = Deadline.after(REST_S)
+                        log.warning(
+                            "%s Values without a schema id may look as if they had one.", error
+                        )
                     raise
                 log.info("%s It is requested again for %.1f s.", error, remaining_s)
             time.sleep(min(pause_s, remaining_s))
@@ -265,7 +274,7 @@ class _Answers(Generic[K, V]):
         self._lock = threading.Lock()
         self._answers: dict[K, V] = {}
         self._characters = 0
-        self._unknown: dict[K, tuple[Deadline, UnknownSchemaError]] = {}
+        self._unknown: dict[K, tuple[Deadline, float, UnknownSchemaError]] = {}
         self._requests: dict[K, Future[V]] = {}
 
     def get(self, key: K, fetch: Callable[[], V]) -> V:
@@ -284,10 +293,9 @@ class _Answers(Generic[K, V]):
 
     def _raise_unknown(self, key: K) -> None:
         if key in self._unknown:
-            deadline, error = self._unknown[key]
+            deadline, _, error = self._unknown[key]
             if not deadline.has_passed:
                 raise error.with_traceback(None)
-            del self._unknown[key]
 
     def _fetched(self, key: K, fetch: Callable[[], V], request: Future[V]) -> V:
         try:
@@ -296,8 +304,7 @@ class _Answers(Generic[K, V]):
             with self._lock:
                 del self._requests[key]
                 if isinstance(error, UnknownSchemaError):
-                    self._unknown[key] = Deadline.after(self._unknown_s), error
-                    _forget_oldest(self._unknown)
+                    self._keep_unknown(key, error)
             request.set_exception(error)
             raise
         with self._lock:
@@ -306,16 +313,20 @@ class _Answers(Generic[K, V]):
         request.set_result(answer)
         return answer
 
+    def _keep_unknown(self, key: K, error: UnknownSchemaError) -> None:
+        _, last_s, _ = self._unknown.pop(key, (None, self._unknown_s / 2, None))
+        seconds = min(2 * last_s, max(REST_S, self._unknown_s))
+        # A copy has no stack, whose variables would be kept.
+        self._unknown[key] = Deadline.after(seconds), seconds, copy(error)
+        if len(self._unknown) > MAX_UNKNOWN:
+            del self._unknown[next(iter(self._unknown))]
+
     def _keep(self, key: K, answer: V) -> None:
+        self._unknown.pop(key, None)
         self._answers[key] = answer
         self._characters += _characters(answer)
         while len(self._answers) > MAX_ANSWERS or self._characters > MAX_CHARACTERS:
             self._characters -= _characters(self._answers.pop(next(iter(self._answers))))
-
-
-def _forget_oldest(answers: dict[K, tuple[Deadline, UnknownSchemaError]]) -> None:
-    if len(answers) > MAX_ANSWERS:
-        del answers[next(iter(answers))]
 
 
 def _characters(answer: Schema | SubjectVersion) -> int:

@@ -2,6 +2,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -150,6 +151,21 @@ def test_ids_are_seldom_requested_again_in_vain(registry, monkeypatch):
     assert len(registry.requests) > 1
 
 
+def test_an_unknown_id_is_requested_less_and_less(registry, monkeypatch):
+    kept_s: list[float] = []
+
+    def after(seconds: float) -> Deadline:
+        kept_s.append(seconds)
+        return Deadline.after(0)
+
+    monkeypatch.setattr(schema_cache, "Deadline", SimpleNamespace(after=after))
+    cache = SchemaCache(registry, patience_s=0)
+    assert not any(_is_known(cache, 5) for _ in range(7))
+    assert [seconds for seconds in kept_s if seconds] == [1, 2, 4, 8, 16, 30, 30]
+    registry.ids[5] = schema("five")
+    assert _is_known(cache, 5)
+
+
 def test_failures_are_not_kept(registry):
     registry.ids[5] = schema("five")
 
@@ -195,6 +211,7 @@ def test_threads_share_a_request(registry, is_known):
 
 def test_the_cache_is_bounded(registry, monkeypatch):
     monkeypatch.setattr(schema_cache, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(schema_cache, "MAX_UNKNOWN", 2)
     registry.ids.update({number: schema("x" * number) for number in range(1, 9)})
     cache = SchemaCache(registry, patience_s=0)
 

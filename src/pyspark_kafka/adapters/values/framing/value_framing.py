@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -33,6 +34,10 @@ _MODES: Final = {
     Framing.CONFLUENT_HEADER: IN_HEADER,
 }
 _PROTOBUF: Final = "protobuf"
+
+MAX_LOOK_UPS: Final = 8
+"""The requests to the registry at the same time."""
+
 _NO_HEADERS: Final[pa.Array[Any]] = pa.array([], HEADERS)
 
 
@@ -165,8 +170,8 @@ class ValueFraming:
         unknown_ids: list[int | str] = []
         # The last one is for values that have no framing.
         numbers = np.full(len(named) + 1, -1, np.int32)
-        for number, one in enumerate(named):
-            schema = self._known_schema(registry, one, subject)
+        found = self._known_schemas(registry, named, subject)
+        for number, (one, schema) in enumerate(zip(named, found, strict=True)):
             if schema is None:
                 unknown_ids.append(one.shown_id)
                 numbers[number] = -1 - len(unknown_ids)
@@ -174,6 +179,25 @@ class ValueFraming:
                 numbers[number] = len(schemas)
                 schemas.append(WriterSchema(one.shown_id, schema, one.indexes, one.message))
         return tuple(schemas), tuple(unknown_ids), numbers
+
+    def _known_schemas(
+        self, registry: SchemaRegistry, named: Sequence[_Named], subject: str | None
+    ) -> list[Schema | None]:
+        """Return schemas, or ``None`` for those that the registry does not have.
+
+        Where one is unknown, more may be: values without a framing look as if each had an id.
+        """
+        found: list[Schema | None] = []
+        for one in named:
+            found.append(self._known_schema(registry, one, subject))
+            if found[-1] is None:
+                break
+        rest = named[len(found) :]
+        if not rest:
+            return found
+        with ThreadPoolExecutor(MAX_LOOK_UPS) as pool:
+            found += pool.map(lambda one: self._known_schema(registry, one, subject), rest)
+        return found
 
     def _known_schema(
         self, registry: SchemaRegistry, named: _Named, subject: str | None
