@@ -1,4 +1,4 @@
-"""Apicurio's own Avro and Protobuf serializers for Java, in a process for each call."""
+"""Apicurio's own serializers for Java, in a process for each call."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,22 @@ from .serializer_matrix import APICURIO_SERDES as VERSION
 from .serializers import Case, Framed, descriptor_set, plain_bytes, plain_row
 
 _JARS: Final = JarSet(
-    f"apicurio-serdes-protobuf-{VERSION}",
+    f"apicurio-serdes-all-{VERSION}",
     (
         Artifact("io.apicurio", "apicurio-registry-serdes-avro-serde", VERSION),
         Artifact("io.apicurio", "apicurio-registry-serdes-protobuf-serde", VERSION),
+        Artifact("io.apicurio", "apicurio-registry-serdes-jsonschema-serde", VERSION),
         Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     ),
     transitive=True,
 )
 _PROGRAM: Final = Path(__file__).parent / "programs" / "ApicurioSerdes.java"
+
+_REGISTERED: Final = {
+    "apicurio.registry.auto-register": "false",
+    "apicurio.registry.find-latest": "true",
+}
+"""Serializers for JSON do not derive schemas."""
 
 GLOBAL_IDS: Final[dict[str, str]] = {}
 CONTENT_IDS: Final = {"apicurio.registry.use-id": "contentId"}
@@ -62,6 +69,7 @@ class ApicurioSerdes:
             **settings,
             "apicurio.registry.url": f"{self.url.partition('/ccompat/')[0]}/registry/v2",
             "apicurio.registry.auto-register": "true",
+            **(_REGISTERED if self.case.form == "json" else {}),
             "apicurio.registry.artifact.group-id": "default",
         }
         found = subprocess.run(
@@ -81,7 +89,7 @@ class ApicurioSerdes:
 
 
 def _schema(case: Case) -> str:
-    if case.form == "avro":
+    if case.form != "protobuf":
         return case.schema
     [file] = FileDescriptorSet.FromString(descriptor_set(case.schema)).file
     return file.SerializeToString().hex()

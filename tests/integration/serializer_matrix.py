@@ -28,7 +28,7 @@ SPARK: Final = {
 APICURIO_SERDES: Final = "2.6.13.Final"
 """The newest whose dependencies can be resolved; it uses the API of Apicurio 2, which 3.0 has."""
 
-APICURIO: Final = {"avro": ("yes", "yes"), "protobuf": ("yes", "")}
+APICURIO: Final = {"avro": ("yes", "yes"), "protobuf": ("yes", ""), "json": ("yes", "yes")}
 """Whether values of Apicurio's serializers are read, and whether they read ours."""
 
 FRAMINGS: Final = ("confluent", "confluent-header")

@@ -8,6 +8,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from pyspark_kafka.bootstrap.values import open_registry
+from pyspark_kafka.domain.values.errors import UnknownSchemaError
+from pyspark_kafka.domain.values.registry import RegistryOptions, Schema, SchemaType
 from tests.servers.confluent_registry import ConfluentRegistry
 from tests.servers.http_server import serving
 from tests.servers.registry_stub import RegistryStub
@@ -33,6 +36,7 @@ JAVA_CASES = {
         message Order { int32 id = 1; Line line = 2; }""",
         ({"id": 1, "line": {"sku": "s"}}, {"id": 2}),
     ),
+    "json": CASES["json"],
 }
 
 CELLS = [
@@ -139,9 +143,11 @@ def test_values_as_apicurios_serializers_frame_them(form, url, fresh_name):
 @pytest.mark.parametrize("form", APICURIO)
 @pytest.mark.usefixtures("registry")
 def test_apicurios_serializers_for_java(form, url, fresh_name):
-    """Wherever their ids are, ours are read by their Avro ones if ids have 4 bytes."""
+    """Wherever their ids are, ours are read by their others than Protobuf's if ids have 4 bytes."""
     case, topic = JAVA_CASES[form], fresh_name()
     register_at_apicurio(url, f"{topic}-other", case)  # global ids are not content ids
+    if form == "json":
+        register_at_apicurio(url, f"{topic}-value", case)
     serdes = ApicurioSerdes(url, topic, case)
     wanted = comparable(list(case.native))
     by_content = CONTENT_IDS | FOUR_BYTES
@@ -219,6 +225,20 @@ def test_json_schemas_that_apicurio_cannot_tell_from_others(text, url, fresh_nam
     for framing, size in (("apicurio", 8), ("apicurio", 4), ("confluent", 4)):
         values: list[Framed] = [(b"\0" + number.to_bytes(size) + b'{"x": 5}', [])]
         assert Peer(OURS, case, url, topic, framing).read(values) == [{"x": 5}]
+
+
+@pytest.mark.parametrize("registry", APICURIO_REGISTRIES)
+@pytest.mark.usefixtures("registry")
+def test_subjects_in_groups_of_apicurio(url, fresh_name):
+    name, schema = fresh_name(), Schema(SchemaType.AVRO, '"int"')
+    registry = open_registry(RegistryOptions(url))
+    number = registry.register(f":.mine:{name}", schema)
+    for found in (registry.version(f":.mine:{name}"), registry.look_up(f":.mine:{name}", schema)):
+        assert (found.subject, found.schema_id) == (f":.mine:{name}", number)
+        assert found.schema.text == schema.text
+    for group in ("", ":.other:"):
+        with pytest.raises(UnknownSchemaError):
+            registry.version(f"{group}{name}")
 
 
 def header(content_id: int) -> list[tuple[str, bytes]]:

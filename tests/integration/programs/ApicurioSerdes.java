@@ -1,9 +1,13 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
 import io.apicurio.registry.serde.avro.AvroKafkaDeserializer;
 import io.apicurio.registry.serde.avro.AvroKafkaSerializer;
+import io.apicurio.registry.serde.jsonschema.JsonSchemaKafkaDeserializer;
+import io.apicurio.registry.serde.jsonschema.JsonSchemaKafkaSerializer;
 import io.apicurio.registry.serde.protobuf.ProtobufKafkaDeserializer;
 import io.apicurio.registry.serde.protobuf.ProtobufKafkaSerializer;
 import java.io.ByteArrayOutputStream;
@@ -28,9 +32,9 @@ import org.apache.kafka.common.serialization.Serializer;
 /**
  * Serializes and deserializes with Apicurio's own classes, a line of standard input at a time.
  *
- * <p>Arguments are "avro" or "protobuf", "write" or "read", the topic, the schema, and settings as
- * name=value. A Protobuf schema is a FileDescriptorProto, and its last message is the one of the
- * rows. A line is a row without framing, or a value; the headers of written values follow. Digits
+ * <p>Arguments are "avro", "protobuf" or "json", "write" or "read", the topic, the schema, and
+ * settings as name=value. A Protobuf schema is a FileDescriptorProto, and its last message is the
+ * one of the rows; the registry has the schema of JSON. A line is a row without framing, or a value; the headers of written values follow. Digits
  * are hexadecimal.
  */
 public class ApicurioSerdes {
@@ -78,6 +82,18 @@ public class ApicurioSerdes {
     }
   }
 
+  private record Json(ObjectMapper mapper) implements Format<JsonNode> {
+    @Override
+    public JsonNode decoded(byte[] row) throws Exception {
+      return mapper.readTree(row);
+    }
+
+    @Override
+    public byte[] encoded(JsonNode row) throws Exception {
+      return mapper.writeValueAsBytes(row);
+    }
+  }
+
   public static void main(String[] arguments) throws Exception {
     Map<String, Object> settings = new HashMap<>();
     for (String setting : Arrays.asList(arguments).subList(4, arguments.length)) {
@@ -89,6 +105,11 @@ public class ApicurioSerdes {
       Avro format = new Avro(new Schema.Parser().parse(arguments[3]));
       run(
           format, new AvroKafkaSerializer<>(), new AvroKafkaDeserializer<>(), settings,
+          writes, arguments[2]);
+    } else if (arguments[0].equals("json")) {
+      run(
+          new Json(new ObjectMapper()),
+          new JsonSchemaKafkaSerializer<>(), new JsonSchemaKafkaDeserializer<>(), settings,
           writes, arguments[2]);
     } else {
       run(

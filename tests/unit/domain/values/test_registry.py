@@ -6,6 +6,7 @@ from pyspark_kafka.domain.options.option import REGISTRY_PREFIX
 from pyspark_kafka.domain.security.secrets import Secret, holds_secret, is_secret
 from pyspark_kafka.domain.security.tls import Store
 from pyspark_kafka.domain.values.registry import (
+    DEFAULT_TIMEOUT_MS,
     REGISTRY_SETTINGS,
     RegistryOptions,
     RegistryServer,
@@ -16,6 +17,7 @@ from pyspark_kafka.domain.values.registry import (
     registry_settings,
     with_registry_names,
 )
+from tests.documents import DOCS
 
 URL: Final = "https://registry:8081"
 PASSWORD: Final = "hunter2"  # noqa: S105
@@ -33,6 +35,11 @@ def test_a_url_alone_has_no_login_and_verified_tls():
     assert (found.token, found.headers, found.timeout_ms) == ("", (), 20_000)
     assert found.tls.checks_hostname
     assert registry_problems(options()) == []
+
+
+def test_the_guide_has_the_default_time_limit():
+    page = " ".join((DOCS / "guides" / "typed-values.md").read_text().split())
+    assert f"`schema.registry.request.timeout.ms` ({DEFAULT_TIMEOUT_MS // 1_000} seconds" in page
 
 
 def test_several_urls_have_paths_and_logins_of_their_own():
