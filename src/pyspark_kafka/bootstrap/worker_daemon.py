@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec
 
 from ..domain.text import describe_error
 
 log = logging.getLogger("pyspark_kafka")
+
+_P = ParamSpec("_P")
 
 ARCHIVES: Final = Path("pyspark", "python", "lib")
 """Where an installed PySpark has the archives that Spark puts on the path of its workers."""
@@ -80,11 +82,29 @@ def preload() -> None:
         pa.scalar("")
 
 
+def ends_with_its_socket(worker: Callable[_P, int]) -> Callable[_P, int]:
+    """Return a function that runs Spark's worker, and fails quietly if Spark closed its socket.
+
+    Spark closes the sockets of idle workers, and of tasks that need no more rows. The worker then
+    writes an error that nobody reads. On a Unix domain socket that write fails at once, and Spark's
+    daemon prints its traceback, although no task has failed.
+    """
+
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> int:
+        try:
+            return worker(*args, **kwargs)
+        except BrokenPipeError:
+            return 1
+
+    return run
+
+
 def main() -> None:
     """Serve Spark's requests for workers, of this package and of others."""
     prefer_installed()
     from pyspark import daemon
 
+    daemon.worker = ends_with_its_socket(daemon.worker)
     try:
         from .pool import freeze_gc
 

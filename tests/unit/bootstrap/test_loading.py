@@ -152,6 +152,34 @@ def test_the_daemon_serves_workers_without_what_it_cannot_load(monkeypatch, capl
     assert "why" in record.getMessage()
 
 
+ABANDONED_WORKER = """
+from socket import socketpair
+from pyspark import daemon
+from pyspark_kafka.bootstrap import worker_daemon
+
+def manager():
+    spark, worker = socketpair()
+    spark.close()
+    print(daemon.worker(worker, True))
+
+daemon.manager = manager
+worker_daemon.main()
+"""
+
+
+def test_a_worker_whose_socket_spark_has_closed_ends_without_a_traceback():
+    """Spark closes the sockets of idle workers, and of tasks that need no more rows."""
+    done = subprocess.run(
+        [sys.executable, "-c", ABANDONED_WORKER, "pyspark.worker"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1"},  # Spark sets it
+    )
+    assert done.stderr == ""
+    assert int(done.stdout) != 0
+
+
 @pytest.fixture
 def home(tmp_path):
     """Return the folder of an installed PySpark, with Spark's archives."""
