@@ -24,6 +24,12 @@ def test_threads_write_with_an_active_session(spark, kafka, topics):
     assert {bytes(row.value) for row in values} == {b"0", b"1", b"2", b"3"}
 
 
+def test_a_thread_that_asks_for_the_session_has_it(spark, kafka, topics):
+    """As a cell of a notebook that runs again after another was interrupted."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: write(pyspark_kafka.session(), kafka, topics.create(), 0)).result()
+
+
 def test_a_thread_without_one_cannot_find_the_source(spark, kafka):
     """Spark does not look into the session of the data frame: the function is needed."""
     with ThreadPoolExecutor(1) as pool:

@@ -69,6 +69,9 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
         # PySpark tries to set a local Connect server's settings again in its session.
         warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
         session = builder.getOrCreate()
+    # PySpark does so for a session that it has made. A thread, or a notebook whose cell was
+    # interrupted, has none.
+    activate_session(session)
     if is_classic(session):
         hide_secrets(session)
         _warn_about_missing(session, settings)
