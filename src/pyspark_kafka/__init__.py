@@ -102,9 +102,9 @@ def register(spark: SparkSession) -> None:
 def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     """Return a Spark session, new or existing, with settings that make this source faster.
 
-    It is then the active session of this thread, as after ``set_active_session``. Settings already on
-    the builder are kept. With a local master, the workers run this Python
-    unless ``PYSPARK_PYTHON`` is set.
+    It is then the active session of this thread, as after ``set_active_session``. Settings already
+    on the builder are kept. With a local master, the workers run this Python unless
+    ``PYSPARK_PYTHON`` is set.
 
     A session of a Spark Connect server gets the settings that its clients may set. A warning names
     those that the server lacks.
@@ -121,9 +121,9 @@ def set_active_session(spark: SparkSession) -> None:
     """Make a session the active one of the calling thread, which batch writes need.
 
     Spark looks for Python data sources in the active session of the thread that starts a batch
-    write, or a stream that writes to Kafka. A new thread has none, and neither has a notebook after an
-    interrupted cell: the write fails with ``DATA_SOURCE_NOT_FOUND``. Call this first in each thread, or
-    pass it to a thread pool::
+    write, or a stream that writes to Kafka. A new thread has none, and neither has a notebook after
+    an interrupted cell: the write fails with ``DATA_SOURCE_NOT_FOUND``. Call this first in each
+    thread, or pass it to a thread pool::
 
         ThreadPoolExecutor(initializer=pyspark_kafka.set_active_session, initargs=(spark,))
 

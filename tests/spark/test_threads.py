@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
@@ -24,7 +25,8 @@ def test_threads_write_with_an_active_session(spark, kafka, topics):
     assert {bytes(row.value) for row in values} == {b"0", b"1", b"2", b"3"}
 
 
-def test_a_thread_that_asks_for_the_session_has_it(spark, kafka, topics):
+@pytest.mark.usefixtures("spark")
+def test_a_thread_that_asks_for_the_session_has_it(kafka, topics):
     """As a cell of a notebook that runs again after another was interrupted."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: write(pyspark_kafka.session(), kafka, topics.create(), 0)).result()

@@ -73,9 +73,11 @@ _ASSIGNED: Final = re.compile(
 )
 """An option of a JAAS line, or a member of JSON, whose value is quoted or a list."""
 _UNQUOTED: Final = re.compile(
-    rf"(?P<name>(?:{SENSITIVE_NAMES})[\w.-]{{0,99}})(?P<sign>=)[^\s\"';&]+", re.IGNORECASE
+    rf"(?P<name>(?:{SENSITIVE_NAMES})[\w.-]{{0,99}})(?P<sign>[ \t]*=[ \t]*)"
+    r"""(?:\\+["'])?[^\s"';&]+""",
+    re.IGNORECASE,
 )
-"""The same without quotes: a form, a line of properties, or a part of a connection string."""
+"""The same without quotes, or with a string's: a form, properties, or a connection string."""
 _CREDENTIALS: Final = re.compile(
     r"""(authorization["']?\s*[=:]\s*["']?\w+\s+)[^\s"']+""", re.IGNORECASE
 )

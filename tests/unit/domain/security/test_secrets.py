@@ -132,6 +132,8 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
         ("{'sasl.password': 'hush'}", "{'sasl.password': \"[hidden]\"}"),
         ('{"password": ["hush"]}', '{"password": "[hidden]"}'),
         ("got 'sasl.password=hush'", "got 'sasl.password=[hidden]'"),
+        ("sasl.password = hush", "sasl.password = [hidden]"),
+        (r"P required password=\"hush\";", 'P required password=[hidden]";'),
         ("a=b&client_secret=hush&c=d", "a=b&client_secret=[hidden]&c=d"),
         ("Authorization: Basic aHVzaA==", "Authorization: Basic [hidden]"),
         ("{'authorization': 'Bearer hush'}", "{'authorization': 'Bearer [hidden]'}"),
