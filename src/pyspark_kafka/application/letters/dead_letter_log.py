@@ -71,11 +71,14 @@ class Letters:
     def place(self, number: int) -> Place:
         """Return which record a letter is about."""
         row, letter, _ = self.letters[number]
-        return letter.origin, letter.offset, _content(self.records, row)
+        return hash((letter.origin, letter.offset, _content(self.records, row)))
 
 
-Place: TypeAlias = tuple[TopicPartition, int, int]
-"""A record's partition and offset, and a hash of what it is: a topic may be created again."""
+Place: TypeAlias = int
+"""A hash of a record's partition and offset, and of what it is: a topic may be created again.
+
+One of 64 bits, since a topic may have millions of letters.
+"""
 
 
 def _content(records: pa.RecordBatch, row: int) -> int:

@@ -102,6 +102,14 @@ def test_the_summary_counts_each_record_once(world):
     assert len(summary.records) == 2
 
 
+def test_records_are_remembered_by_numbers(world):
+    """A topic may have millions of letters, and a tuple takes three times the memory."""
+    write(world, *({"offset": offset} for offset in range(1_000)), reason=FailureReason.MALFORMED)
+    places = [each.place(number) for each in read(world) for number in range(len(each.letters))]
+    assert {type(place) for place in places} == {int}
+    assert len(set(places)) == 1_000
+
+
 def test_the_letters_of_a_listed_record_are_counted_beyond_the_limit(world):
     for _ in range(3):
         write(world, {"offset": 7}, reason=FailureReason.MALFORMED)
