@@ -9,7 +9,7 @@ import yaml
 
 from tests.nightly_selection import NIGHTLY, runs_nightly
 from verification.nightly.__main__ import main
-from verification.nightly.results import PARTS, ROOT, Result, page_of
+from verification.nightly.results import PARTS, ROOT, Result, page_of, summary_of
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
@@ -77,3 +77,30 @@ def test_the_page_shows_what_failed_and_what_never_ran():
     page = page_of([Result("simulator", 1, 1_234, "2026-11-26", "a `b` | c")])
     assert "| simulator | failed (1) | 1,234 | 2026-11-26 | a b \\| c |" in page
     assert page.index("| tests | not run | | | |") < page.index("| simulator |")
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        ("10%\r100%\n\n=== 3 passed in 2.0s ===\n", "3 passed in 2.0s"),
+        (
+            "FAILED tests/unit/test_a.py::test_b - AssertionError: 1\n= 1 failed, 2 passed =\n",
+            "1 failed, 2 passed: tests/unit/test_a.py::test_b",
+        ),
+        (
+            (
+                '{"seed": 1, "records": {"a": 900, "b": 1100}, "missing": {"a": 0, "b": 0}, '
+                '"duplicates": {"a": 0, "b": 2}, "error": null}\n'
+                '{"seed": 1, "facts": {"counts": {"records": 500, "missing": 3, "duplicates": 0, '
+                '"vanished": 7}}, "error": "3 are missing"}\n'
+            ),
+            (
+                "2 rounds: 2,500 records, 3 missing, 2 duplicates, 7 deleted by retention or "
+                "compaction; failed: 3 are missing"
+            ),
+        ),
+        ("", ""),
+    ],
+)
+def test_a_part_is_summed_up_in_a_sentence(output, summary):
+    assert summary_of(output) == summary

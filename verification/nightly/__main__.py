@@ -18,7 +18,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from .results import LOGS, PARTS, Part, Result, write_results
+from .results import LOGS, PARTS, Part, Result, summary_of, write_results
 
 MAX_SECONDS: Final = 6 * 3_600
 """The time after which a part is ended, so that the others run."""
@@ -58,16 +58,11 @@ def run(part: Part) -> Result:
             command, check=False, stdout=log, stderr=log, timeout=MAX_SECONDS
         ).returncode
     seconds = round(time.monotonic() - begin)
-    result = Result(part.name, status, seconds, f"{datetime.now(UTC):%Y-%m-%d}", last_line(part))
+    summary = summary_of(part.log.read_text(errors="replace"))
+    result = Result(part.name, status, seconds, f"{datetime.now(UTC):%Y-%m-%d}", summary)
     write_results(result)
     print(f"{part.name}: {result.outcome} in {seconds} s: {result.summary}", flush=True)  # noqa: T201
     return result
-
-
-def last_line(part: Part) -> str:
-    """Return the last line that a part printed, in which each program sums up."""
-    lines = part.log.read_text(errors="replace").replace("\r", "\n").split("\n")
-    return next((line.strip(" =") for line in reversed(lines) if line.strip(" =")), "")
 
 
 if __name__ == "__main__":

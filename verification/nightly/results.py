@@ -7,7 +7,7 @@ import shlex
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.nightly_selection import NIGHTLY
 
@@ -32,7 +32,7 @@ HEAD: Final = """\
 `make test ARGS=--nightly` runs them, too. `make nightly` does so, and runs programs that search
 for faults with random seeds. These are its last results:
 
-| part | result | seconds | date | last line |
+| part | result | seconds | date | summary |
 |---|---|---|---|---|
 """
 
@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a part ended; ``summary`` is the last line that it printed."""
+    """How a part ended, and a sentence on what it did."""
 
     part: str
     status: int
@@ -131,6 +131,47 @@ def write_results(fresh: Result) -> None:
     by_name = {result.part: result for result in (*read_results(), fresh)}
     kept = [asdict(by_name[part.name]) for part in PARTS if part.name in by_name]
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def summary_of(output: str) -> str:
+    """Return the last line of an output with the tests that failed, or what its rounds counted."""
+    lines = [line.strip(" =") for line in output.replace("\r", "\n").split("\n")]
+    rounds = [json.loads(line) for line in lines if line.startswith('{"seed"')]
+    if rounds:
+        return _sum_of(rounds)
+    last = next((line for line in reversed(lines) if line), "")
+    failed = [line.split()[1] for line in lines if line.startswith("FAILED ")]
+    return f"{last}: {', '.join(failed)}" if failed else last
+
+
+def _sum_of(rounds: Sequence[dict[str, Any]]) -> str:
+    counted = ", ".join(
+        f"{_total(rounds, name):,} {text}"
+        for name, text in {
+            "records": "records",
+            "missing": "missing",
+            "duplicates": "duplicates",
+            "vanished": "deleted by retention or compaction",
+        }.items()
+    )
+    errors = [str(each["error"]) for each in rounds if each["error"] is not None]
+    failed = f"; failed: {', '.join(errors)}" if errors else ""
+    return f"{len(rounds)} rounds: {counted}{failed}"
+
+
+def _total(value: object, name: str, *, counts: bool = False) -> int:
+    """Return the sum of the numbers under a name, at any depth."""
+    match value:
+        case dict():
+            return sum(
+                _total(each, name, counts=counts or key == name) for key, each in value.items()
+            )
+        case list():
+            return sum(_total(each, name, counts=counts) for each in value)
+        case int() if counts:
+            return value
+        case _:
+            return 0
 
 
 def nightly_page() -> str:
