@@ -198,7 +198,7 @@ def options_page() -> str:
         HEAD
         + _options(TABLE)
         + WRITING
-        + _options(SINK_TABLE)
+        + _options(SINK_TABLE, "write")
         + TYPED_READS
         + _options(value_table.TABLE)
         + REGISTRY
@@ -206,7 +206,7 @@ def options_page() -> str:
             f"| `{REGISTRY_PREFIX}{name}` | {doc} |\n" for name, doc in REGISTRY_SETTINGS.items()
         )
         + TYPED_WRITES
-        + _options(value_table.SINK_TABLE)
+        + _options(value_table.SINK_TABLE, "write")
         + KAFKA.format(refused=_names(reads))
         + "".join(_translations(setting) for setting in sorted(SETTINGS, key=_name))
         + IGNORED_HEAD.format(where="")
@@ -239,16 +239,23 @@ def options_page() -> str:
     )
 
 
-def _options(table: Iterable[Option[Any]]) -> str:
+def _options(table: Iterable[Option[Any]], queries: str = "option") -> str:
     # What every query needs comes first.
     in_order = sorted(table, key=lambda option: option not in STRATEGIES)
-    return OPTIONS_HEAD + "".join(map(_option, in_order))
+    return OPTIONS_HEAD + "".join(
+        f"| {_anchor(queries, option.name)} | {_option(option)} |\n" for option in in_order
+    )
+
+
+def _anchor(kind: str, name: str) -> str:
+    """Return a name that links can lead to."""
+    return f'<a id="{kind}-{name}"></a>`{name}`'
 
 
 def _option(option: Option[object]) -> str:
     default = option.default_text or _default(option.default)
     queries = ", ".join(query.value for query in QueryKind if query in option.queries)
-    return f"| `{option.name}` | {option.values} | {default} | {queries} | {option.doc} |\n"
+    return f"{option.values} | {default} | {queries} | {option.doc}"
 
 
 def _default(value: object) -> str:
@@ -269,7 +276,8 @@ def _translations(setting: Setting) -> str:
     values = setting.values.text if setting.values else "a text"
     kafka_python = _translation(setting.kafka_python, setting.name.replace(".", "_"))
     librdkafka = _translation(setting.librdkafka, setting.name)
-    return f"| `kafka.{setting.name}` | {values} | {kafka_python} | {librdkafka} |\n"
+    name = _anchor("option", f"kafka.{setting.name}")
+    return f"| {name} | {values} | {kafka_python} | {librdkafka} |\n"
 
 
 def _translation(client: Number | Text | Ignored | None, name: str) -> str:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pyspark_kafka.domain.options import value_table
+from pyspark_kafka.domain.options.sink_table import SINK_TABLE
+from pyspark_kafka.domain.options.source_table import TABLE
 from tests.documents import DOCS, DOCUMENTS, README, ROOT, TESTS, WITHOUT_SPARK, sources
 
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
@@ -47,6 +50,16 @@ def test_links_lead_to_files():
 def test_the_readme_has_no_relative_links():
     """A package index shows the README alone: a link to another file would lead nowhere."""
     assert [target for target in LINK.findall(README.read_text()) if "://" not in target] == []
+
+
+def test_each_option_has_an_anchor_of_its_own():
+    """A link may lead to ``options.md#option-subscribe``, or to ``#write-topic``."""
+    page = (DOCS / "reference" / "options.md").read_text()
+    anchors = re.findall(r'^\| <a id="([\w.-]+)"></a>`', page, re.MULTILINE)
+    assert len(anchors) == len({*anchors})
+    reads = [f"option-{option.name}" for option in (*TABLE, *value_table.TABLE)]
+    writes = [f"write-{option.name}" for option in (*SINK_TABLE, *value_table.SINK_TABLE)]
+    assert {*reads, *writes, "option-kafka.client.rack"} <= {*anchors}
 
 
 def test_the_picture_shows_the_layers():
