@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..adapters.named_functions import entry_points_named
-from ..domain.errors import Fault, OptionsError, PysparkKafkaError, Recovery
+from ..domain.errors import FactsError, Fault, OptionsError, Recovery
 from ..domain.options.option import did_you_mean
 from ..ports.client import Client
 
@@ -58,18 +58,18 @@ FORMAT_GROUP: Final = "pyspark_kafka.value_formats"
 SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
 
 
-class PluginError(PysparkKafkaError, ImportError):
+class PluginError(FactsError, ImportError):
     """An entry point of another package cannot be used."""
 
     condition = "KAFKA_PLUGIN"
     fault = Fault.ENVIRONMENT
     recovery = Recovery.PERMANENT
-
-    def __init__(self, entry_point: str, reason: str) -> None:
-        super().__init__(
-            f"The plugin '{entry_point}' cannot be used: {reason}. Fix or uninstall the "
-            "package that provides it."
-        )
+    text = (
+        "The plugin '{entry_point}' cannot be used: {reason}. Fix or uninstall the "
+        "package that provides it."
+    )
+    entry_point: str
+    reason: str
 
 
 def client_names() -> list[str]:

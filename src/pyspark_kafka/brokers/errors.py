@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..domain.errors import Fault, PysparkKafkaError, Recovery
+from ..domain.errors import FactsError, Fault, PysparkKafkaError, Recovery
 
 _SHOWN_LINES = 20
 
 _DOWNLOAD = "Check that Maven artifacts can be downloaded from this machine, and try again."
 
 
-class JavaError(PysparkKafkaError, OSError):
+class JavaError(FactsError, OSError):
     """There is no Java that is new enough."""
 
     condition = "JAVA_NOT_USABLE"
     fault = Fault.ENVIRONMENT
     recovery = Recovery.PERMANENT
+    text = (
+        "Java {required} or newer is required, but {found}. "
+        "Install a JDK {required}, or set JAVA_HOME to one."
+    )
+    found: str
+    required: int
 
-    def __init__(self, found: str, required: int) -> None:
-        super().__init__(
-            f"Java {required} or newer is required, but {found}. "
-            f"Install a JDK {required}, or set JAVA_HOME to one."
-        )
 
-
-class JarsError(PysparkKafkaError):
+class JarsError(FactsError):
     """The jars of a broker or a test could not be resolved."""
 
     condition = "JARS_NOT_RESOLVED"
     fault = Fault.ENVIRONMENT
     recovery = Recovery.RETRIABLE
-
-    def __init__(self, what: str, reason: str, advice: str = _DOWNLOAD) -> None:
-        super().__init__(f"The jars of {what} could not be resolved: {reason}\n{advice}")
+    text = "The jars of {what} could not be resolved: {reason}\n{advice}"
+    what: str
+    reason: str
+    advice: str = _DOWNLOAD
 
 
 class BrokerStartError(PysparkKafkaError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql.datasource import DataSource
 
-from ...domain.errors import Fault, PysparkKafkaError, Recovery
+from ...domain.errors import FactsError, Fault, Recovery
 from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:
@@ -38,34 +38,31 @@ _PROVIDER: Final = "provider"
 """A property of tables that Spark's catalog adds to their options."""
 
 
-class SaveModeError(PysparkKafkaError, ValueError):
+class SaveModeError(FactsError, ValueError):
     """A batch query is to overwrite a topic: Kafka can only be appended to."""
 
     condition = "KAFKA_SAVE_MODE"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
+    # The words of Spark's KafkaSourceProvider.createRelation.
+    text = (
+        "Save mode {mode} not allowed for Kafka. "
+        "Allowed save modes are Append and ErrorIfExists (default)."
+    )
+    mode: str
 
-    def __init__(self, mode: str) -> None:
-        # The words of Spark's KafkaSourceProvider.createRelation.
-        super().__init__(
-            f"Save mode {mode} not allowed for Kafka. "
-            "Allowed save modes are Append and ErrorIfExists (default)."
-        )
 
-
-class CatalogTableError(PysparkKafkaError, ValueError):
+class CatalogTableError(FactsError, ValueError):
     """A table in Spark's catalog is to be a topic: Spark passes no options to such a table."""
 
     condition = "KAFKA_CATALOG_TABLE"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Spark does not pass the options of a table in its catalog to a Python data source. "
-            "Use CREATE TEMPORARY VIEW ... USING pyspark_kafka OPTIONS (...) instead of CREATE "
-            "TABLE: such a view can be read, and written with INSERT INTO ... BY NAME."
-        )
+    text = (
+        "Spark does not pass the options of a table in its catalog to a Python data source. "
+        "Use CREATE TEMPORARY VIEW ... USING pyspark_kafka OPTIONS (...) instead of CREATE "
+        "TABLE: such a view can be read, and written with INSERT INTO ... BY NAME."
+    )
 
 
 class KafkaDataSource(DataSource):

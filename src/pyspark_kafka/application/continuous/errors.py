@@ -12,28 +12,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...domain.errors import Fault, PysparkKafkaError, Recovery
+from ...domain.errors import FactsError, Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
 
 
-class FunctionError(PysparkKafkaError):
+class FunctionError(FactsError):
     """The query's function failed for the records ``[start, end)`` of a partition."""
 
     condition = "KAFKA_FUNCTION_FAILED"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
-
-    def __init__(self, partition: TopicPartition, start: int, end: int, reason: str) -> None:
-        self.partition = partition
-        self.start = start
-        self.end = end
-        super().__init__(
-            f"The function of the continuous query failed for topic {partition.topic} partition "
-            f"{partition.partition} offsets [{start}, {end}): {reason}. Correct the function, or "
-            "catch the error in it; the query then goes on with these records."
-        )
+    text = (
+        "The function of the continuous query failed for topic {partition.topic} partition "
+        "{partition.partition} offsets [{start}, {end}): {reason}. Correct the function, or "
+        "catch the error in it; the query then goes on with these records."
+    )
+    partition: TopicPartition
+    start: int
+    end: int
+    reason: str
 
 
 class NotEnoughSlotsError(PysparkKafkaError):
@@ -81,18 +80,18 @@ class RestartsExhaustedError(PysparkKafkaError):
         )
 
 
-class UncertainEndError(PysparkKafkaError):
+class UncertainEndError(FactsError):
     """A query was stopped, and something may still be written."""
 
     condition = "KAFKA_UNCERTAIN_END"
     fault = Fault.ENVIRONMENT
     recovery = Recovery.RETRIABLE
-
-    def __init__(self, reason: str, next_step: str) -> None:
-        super().__init__(
-            f"The continuous query was stopped, but {reason}. What is still written is not in its "
-            f"last epoch. {next_step}"
-        )
+    text = (
+        "The continuous query was stopped, but {reason}. What is still written is not in its "
+        "last epoch. {next_step}"
+    )
+    reason: str
+    next_step: str
 
 
 def without_advice(error: PysparkKafkaError) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
-from ..errors import Fault, PysparkKafkaError, Recovery
+from ..errors import FactsError, Fault, PysparkKafkaError, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,82 +111,82 @@ class BadRecordStats:
         return cls({FailureReason[name]: by_name[name] for name in by_name}, dead_letters)
 
 
-class RegistryUnavailableError(PysparkKafkaError, ConnectionError):
+class RegistryUnavailableError(FactsError, ConnectionError):
     """A schema registry did not answer in time, or not as a schema registry does."""
 
     condition = "KAFKA_SCHEMA_REGISTRY_UNAVAILABLE"
     fault = Fault.CLUSTER
     recovery = Recovery.RETRIABLE
+    text = (
+        "The schema registry at {url} cannot be used: {reason}. Check the option "
+        "'schema.registry.url', that the registry is running, and that this machine can reach "
+        "it. No record was skipped."
+    )
+    url: str
+    reason: str
 
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(
-            f"The schema registry at {url} cannot be used: {reason}. Check the option "
-            "'schema.registry.url', that the registry is running, and that this machine can reach "
-            "it. No record was skipped."
-        )
 
-
-class RegistryRefusedError(PysparkKafkaError, PermissionError):
+class RegistryRefusedError(FactsError, PermissionError):
     """A schema registry refused a login or a request."""
 
     condition = "KAFKA_SCHEMA_REGISTRY_REFUSED"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
+    text = (
+        "The schema registry at {url} refused {operation}: {reason}. Check the schema, "
+        "the login ('schema.registry.basic.auth.user.info', "
+        "'schema.registry.bearer.auth.token') and its rights."
+    )
+    url: str
+    operation: str
+    reason: str
 
-    def __init__(self, url: str, operation: str, reason: str) -> None:
-        super().__init__(
-            f"The schema registry at {url} refused {operation}: {reason}. Check the schema, "
-            "the login ('schema.registry.basic.auth.user.info', "
-            "'schema.registry.bearer.auth.token') and its rights."
-        )
 
-
-class UnknownSchemaError(PysparkKafkaError, LookupError):
+class UnknownSchemaError(FactsError, LookupError):
     """A schema registry has no such schema; ``what`` names it."""
 
     condition = "KAFKA_UNKNOWN_SCHEMA"
     fault = Fault.DATA
     recovery = Recovery.PERMANENT
+    text = (
+        "The schema registry at {url} has no {what}. Check the options "
+        "'schema.registry.url', 'valueSubject' and 'valueSchemaVersion', and that the "
+        "producers use this registry."
+    )
+    url: str
+    what: str
 
-    def __init__(self, url: str, what: str) -> None:
-        super().__init__(
-            f"The schema registry at {url} has no {what}. Check the options "
-            "'schema.registry.url', 'valueSubject' and 'valueSchemaVersion', and that the "
-            "producers use this registry."
-        )
 
-
-class IncompatibleSchemaError(PysparkKafkaError, ValueError):
+class IncompatibleSchemaError(FactsError, ValueError):
     """A schema cannot be registered, or cannot be read as another one."""
 
     condition = "KAFKA_INCOMPATIBLE_SCHEMA"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
+    text = (
+        "{what} cannot be used: {reason}. Change the schema so that the field is compatible, "
+        "or lower the compatibility level of the subject."
+    )
+    what: str
+    reason: str
 
-    def __init__(self, what: str, reason: str) -> None:
-        super().__init__(
-            f"{what} cannot be used: {reason}. Change the schema so that the field is compatible, "
-            "or lower the compatibility level of the subject."
-        )
 
-
-class MalformedValueError(PysparkKafkaError, ValueError):
+class MalformedValueError(FactsError, ValueError):
     """A record's value or key cannot be decoded, and ``mode`` is ``FAILFAST``."""
 
     condition = "KAFKA_MALFORMED_VALUE"
     fault = Fault.DATA
     recovery = Recovery.PERMANENT
     tolerated_by = ("mode=PERMISSIVE", "mode=DROPMALFORMED")
-
-    def __init__(
-        self, column: str, partition: TopicPartition, offset: int, description: str
-    ) -> None:
-        self.partition, self.offset = partition, offset
-        super().__init__(
-            f"The {column} of the record at offset {offset} of {partition} cannot be decoded: "
-            f"{description}. To keep reading, set the option 'mode' to PERMISSIVE (the {column} "
-            "becomes null) or DROPMALFORMED, or name a 'deadLetterTopic'."
-        )
+    text = (
+        "The {column} of the record at offset {offset} of {partition} cannot be decoded: "
+        "{description}. To keep reading, set the option 'mode' to PERMISSIVE (the {column} "
+        "becomes null) or DROPMALFORMED, or name a 'deadLetterTopic'."
+    )
+    column: str
+    partition: TopicPartition
+    offset: int
+    description: str
 
 
 class NewSchemaError(PysparkKafkaError, ValueError):
@@ -216,48 +216,47 @@ class NewSchemaError(PysparkKafkaError, ValueError):
         )
 
 
-class DeadLetterLoopError(PysparkKafkaError, ValueError):
+class DeadLetterLoopError(FactsError, ValueError):
     """A record that cannot be decoded is in the dead-letter topic itself."""
 
     condition = "KAFKA_DEAD_LETTER_LOOP"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
+    text = (
+        "The query reads its own dead-letter topic '{topic}', so that each letter would "
+        "become another one. Correct the option 'deadLetterTopic', or 'subscribe', "
+        "'subscribePattern' or 'assign' so that the topic is not read."
+    )
+    topic: str
 
-    def __init__(self, topic: str) -> None:
-        super().__init__(
-            f"The query reads its own dead-letter topic '{topic}', so that each letter would "
-            "become another one. Correct the option 'deadLetterTopic', or 'subscribe', "
-            "'subscribePattern' or 'assign' so that the topic is not read."
-        )
 
-
-class DecodedTooLargeError(PysparkKafkaError, OverflowError):
+class DecodedTooLargeError(FactsError, OverflowError):
     """Decoded values exceed what the offsets of an Arrow array can address: 2 GiB, or 2^31 rows."""
 
     condition = "KAFKA_DECODED_VALUES_TOO_LARGE"
     fault = Fault.DATA
     recovery = Recovery.PERMANENT
+    text = (
+        "The decoded values of {rows} records exceed 2 GiB in one column. Lower "
+        "'maxRecordBytes', or read fewer fields."
+    )
+    rows: int
 
-    def __init__(self, rows: int) -> None:
-        super().__init__(
-            f"The decoded values of {rows} records exceed 2 GiB in one column. Lower "
-            "'maxRecordBytes', or read fewer fields."
-        )
 
-
-class UnencodableValueError(PysparkKafkaError, ValueError):
+class UnencodableValueError(FactsError, ValueError):
     """A row does not fit the schema of its topic."""
 
     condition = "KAFKA_UNENCODABLE_VALUE"
     fault = Fault.USER
     recovery = Recovery.PERMANENT
-
-    def __init__(self, column: str, row: int, field: str, reason: str) -> None:
-        self.column, self.row, self.field, self.reason = column, row, field, reason
-        super().__init__(
-            f"The {column} of row {row} of a batch cannot be encoded: field '{field}' {reason}. "
-            "Change the query so that the column fits the schema."
-        )
+    text = (
+        "The {column} of row {row} of a batch cannot be encoded: field '{field}' {reason}. "
+        "Change the query so that the column fits the schema."
+    )
+    column: str
+    row: int
+    field: str
+    reason: str
 
 
 _NO_REGISTRYS_ID: Final = 0
