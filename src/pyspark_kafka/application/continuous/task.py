@@ -226,13 +226,8 @@ class ContinuousTask:
             )
         except OffsetOutOfRangeError as error:
             self._skip(error.partition, self._loss(error), self._nearest(error))
-        except LogTruncatedError as error:
-            resumed_at = error.diverges_at
-            loss = data_loss.log_truncated(error.partition, error.offset, resumed_at, resumed_at)
-            self._skip(error.partition, loss, resumed_at)
-        except TopicRecreatedError as error:
-            loss = data_loss.partition_offset_changed(error.partition, error.offset, error.earliest)
-            self._skip(error.partition, loss, error.earliest)
+        except (LogTruncatedError, TopicRecreatedError) as error:
+            self._skip(error.partition, *data_loss.log_replaced(error))
         return ()
 
     def _loss(self, error: OffsetOutOfRangeError) -> DataLoss:

@@ -97,7 +97,10 @@ class RangeRead:
                 replaced += 1
                 if replaced > MAX_REPLACED_LOGS:
                     raise
-                rest = self._after_replacement(whole, error)
+                # Records before the range belong to ranges that are done.
+                loss, resumed_at = data_loss.log_replaced(error, whole.from_offset)
+                self._report(loss, error)
+                rest = whole.starting_at(resumed_at)
             except MissingOffsetsError as error:
                 rest = self._after_loss(rest, error.start, error.end, error)
             except UnknownTopicError as error:
@@ -121,24 +124,10 @@ class RangeRead:
         for loss in self._reader.take_skipped():
             self._events.data_lost(loss)
 
-    def _after_replacement(
-        self, whole: OffsetRange, error: LogTruncatedError | TopicRecreatedError
-    ) -> OffsetRange:
-        """Report a log with other records; return the part of the range that has them.
-
-        Those before the range belong to ranges that are done.
-        """
-        partition, offset = error.partition, error.offset
-        if isinstance(error, TopicRecreatedError):
-            resumed_at = max(whole.from_offset, error.earliest)
-            loss = data_loss.partition_offset_changed(partition, offset, error.earliest)
-        else:
-            resumed_at = max(whole.from_offset, error.diverges_at)
-            loss = data_loss.log_truncated(partition, offset, error.diverges_at, resumed_at)
+    def _report(self, loss: data_loss.DataLoss, cause: Exception) -> None:
         if self._options.fail_on_data_loss:
-            raise loss.as_error() from error
+            raise loss.as_error() from cause
         self._events.data_lost(loss)
-        return whole.starting_at(resumed_at)
 
     def _after_loss(
         self, rest: OffsetRange, start: int, next_offset: int, cause: Exception
@@ -152,9 +141,7 @@ class RangeRead:
         loss = data_loss.offset_range_not_read(
             rest.partition, start, until, skipped_to, self._options.group_id or "none"
         )
-        if self._options.fail_on_data_loss:
-            raise loss.as_error() from cause
-        self._events.data_lost(loss)
+        self._report(loss, cause)
         return rest.starting_at(skipped_to)
 
     def _after_outdated(self, rest: OffsetRange, error: OffsetOutOfRangeError) -> OffsetRange:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from .errors import DataLossError, partition_set
+from .errors import DataLossError, TopicRecreatedError, partition_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..topic_partition import TopicPartition
+    from .errors import LogTruncatedError
 
 WARNING_TAIL: Final = """
 Some data may have been lost because they are not available in Kafka any more; either the
@@ -224,3 +225,14 @@ def log_truncated(
         f"{text} The records read at offsets [{diverges_at}, {offset}) are not in Kafka any more; "
         f"others are read from offset {resumed_at} on. {causes}",
     )
+
+
+def log_replaced(
+    error: LogTruncatedError | TopicRecreatedError, start: int = 0
+) -> tuple[DataLoss, int]:
+    """Return the loss of a log with other records, and where to resume: at ``start`` or later."""
+    if isinstance(error, TopicRecreatedError):
+        resumed_at = max(start, error.earliest)
+        return partition_offset_changed(error.partition, error.offset, error.earliest), resumed_at
+    resumed_at = max(start, error.diverges_at)
+    return log_truncated(error.partition, error.offset, error.diverges_at, resumed_at), resumed_at
