@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import gc
+import hashlib
+import json
 import logging
 import os
+import secrets
 import sys
 import threading
 from contextlib import contextmanager
@@ -14,9 +16,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
 from ..adapters.process_local import ProcessLocal
 from ..adapters.system.clock import SystemClock
+from ..domain.cluster.refusal import Refusals
 from ..domain.options.sink import SinkOptions
 from ..domain.options.source import SourceOptions
-from ..domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
+from ..domain.security.errors import AuthenticationError
 from .container import Container, SinkContainer, container_for, sink_container_for
 
 if TYPE_CHECKING:
@@ -218,24 +221,16 @@ def shut_down(container: AnyContainer) -> None:
 
 _OF_LOGINS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
-_Login: TypeAlias = frozenset[tuple[str, str]]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    error: AuthenticationError
-    until_ms: float
+_DIGEST_KEY: Final = secrets.token_bytes()
 
 
 @final
 class RefusedLogins:
-    """Remembers the settings of refused logins for a time: Spark starts failed tasks again."""
+    """Remembers refused logins for a time: Spark starts failed tasks again."""
 
-    def __init__(self, clock: Clock, seconds: float = REFUSED_LOGIN_S) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._seconds = seconds
-        self._refusals: dict[_Login, _Refusal] = {}
+        self._refusals = Refusals()
 
     @contextmanager
     def remember(self, options: SourceOptions | SinkOptions) -> Iterator[None]:
@@ -243,25 +238,21 @@ class RefusedLogins:
 
         :raises AuthenticationError: if it was refused a short time ago.
         """
-        login = _login_of(options)
-        refusal = self._refusals.get(login)
-        if refusal is not None and self._clock.now_ms() < refusal.until_ms:
-            # Several threads may raise it, and each adds its own traceback.
-            raise copy.copy(refusal.error)
+        login = _digest(options)
+        if refused := self._refusals.at(self._clock.now_ms() / 1_000, login):
+            raise refused
         try:
             yield
         except AuthenticationError as error:
-            now = self._clock.now_ms()
-            until_ms = now + self._seconds * 1_000
-            # Passwords that are not tried any more are not kept. Other threads read the old one.
-            kept = {each: one for each, one in self._refusals.items() if one.until_ms > now}
-            self._refusals = {**kept, login: _Refusal(copy.copy(error), until_ms)}
+            self._refusals.remember(error, self._clock.now_ms() / 1_000, login)
             raise
 
 
-def _login_of(options: SourceOptions | SinkOptions) -> _Login:
-    settings = ((name, value) for name, value in options.kafka if name.startswith(_OF_LOGINS))
-    return frozenset((("client", options.client), *settings))
+def _digest(options: SourceOptions | SinkOptions) -> bytes:
+    """Return what stands for a login: its settings hold passwords, which are not kept."""
+    settings = sorted(each for each in options.kafka if each[0].startswith(_OF_LOGINS))
+    content = json.dumps([options.client, settings]).encode()
+    return hashlib.blake2b(content, key=_DIGEST_KEY, digest_size=16).digest()
 
 
 POOL: Final = ContainerPool()

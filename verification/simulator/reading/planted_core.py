@@ -17,7 +17,7 @@ from pyspark_kafka.domain.cluster.backoff import ReconnectBackoff
 from pyspark_kafka.domain.cluster.broker_choice import BrokerChoice
 from pyspark_kafka.domain.cluster.cluster_view import ClusterView, Leadership
 from pyspark_kafka.domain.cluster.metadata_age import MetadataAge
-from pyspark_kafka.domain.cluster.refusal import Refusal
+from pyspark_kafka.domain.cluster.refusal import Refusals
 from pyspark_kafka.domain.cluster.response_times import ResponseTimes
 from pyspark_kafka.domain.cluster.topics_in_use import TopicsInUse
 
@@ -134,7 +134,7 @@ PLANTED_CORE: Final[Mapping[str, tuple[Change, ...]]] = {
     "a session begins when its login is answered": (
         Change(connecting._Setup, "ready", _session_from_the_answer),
     ),
-    "a refused login is repeated": (Change(Refusal, "at", nothing),),
+    "a refused login is repeated": (Change(Refusals, "at", nothing),),
     "a login is never repeated": (Change(connecting, "SESSION_PART", math.inf),),
     "a reader asks for no topic": (Change(TopicsInUse, "add", nothing),),
     "metadata have no age": (Change(ClusterMetadata, "is_outdated", False),),

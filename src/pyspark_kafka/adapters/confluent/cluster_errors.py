@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import re
@@ -12,6 +11,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.cluster.refusal import Refusals
 from ...domain.errors import (
     BrokerUnreachableError,
     InvalidResponseError,
@@ -24,7 +24,6 @@ from ...domain.options.option import server_list
 from ...domain.options.servers import server_address
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.security.errors import (
-    REFUSED_LOGIN_S,
     AuthenticationError,
     AuthorizationError,
     TlsError,
@@ -100,8 +99,7 @@ class ClusterErrors:
         self.is_checked = settings.is_plaintext
         """Whether a login has succeeded, or none is needed."""
 
-        self._refused: AuthenticationError | None = None
-        self._refused_until = Deadline.after(0)
+        self._refusals = Refusals()
         self._tls_failure = ""
         self._failed_config: Mapping[str, str] | None = None
         self._hang_up: PysparkKafkaError | None = None
@@ -132,10 +130,10 @@ class ClusterErrors:
         reason = login_refusal(error, is_known=self.is_checked)
         if reason is not None:
             known = self._settings
-            self._refused = AuthenticationError(
+            refused = AuthenticationError(
                 known.bootstrap_servers, known.mechanism, known.user, reason
             )
-            self._refused_until = Deadline.after(REFUSED_LOGIN_S)
+            self._refusals.remember(refused, time.monotonic())
             if known.tokens is not None:
                 known.tokens.forget()
         elif is_tls_failure(error) or (not self.is_checked and is_plaintext(error)):
@@ -211,9 +209,9 @@ class ClusterErrors:
         return self.error(f"a fetch from {partition}", error, right)
 
     def _refusal(self) -> PysparkKafkaError | None:
-        if self._refused is not None and not self._refused_until.has_passed:
-            # Several threads may raise it, and each adds its own traceback.
-            return copy.copy(self._refused)
+        refused = self._refusals.at(time.monotonic())
+        if refused is not None:
+            return refused
         hung_up, self._hang_up = self._hang_up, None
         if hung_up is not None:
             return hung_up

@@ -252,7 +252,7 @@ class BrokerRequests:
         if deadline.has_passed:
             reason = self._backoff.reason(address) or f"{address[0]}:{address[1]} was not asked"
             raise kafka_errors.KafkaTimeoutError(reason)
-        if refused := self._errors.refusal.at(time.monotonic()):
+        if refused := self._errors.refusals.at(time.monotonic()):
             raise RefusedError(refused)
         within = min(deadline, Deadline.after(self._backoff.setup_s(address)))
         try:
@@ -264,7 +264,7 @@ class BrokerRequests:
                 refused = TlsError(self._errors.bootstrap_servers, TlsFailure.NOT_TLS, reason)
             if refused is None:
                 raise
-            self._errors.refusal.remember(refused, time.monotonic())
+            self._errors.refusals.remember(refused, time.monotonic())
             raise RefusedError(refused) from error
 
     def _is_plain(self, address: Address, error: Exception) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.cluster.refusal import Refusal
+from ...domain.cluster.refusal import Refusals
 from ...domain.errors import (
     BrokerUnreachableError,
     InvalidResponseError,
@@ -117,7 +117,7 @@ class RefusedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-pyth
 class ErrorMapper:
     """Maps kafka-python's errors, with the cluster, the timeout and the user that they name.
 
-    ``refusal`` is shared by all connections of an adapter.
+    ``refusals`` are shared by all connections of an adapter.
     """
 
     bootstrap_servers: str
@@ -125,7 +125,7 @@ class ErrorMapper:
     mechanism: str = ""
     user: str = ""
     principal: str | None = None
-    refusal: Refusal = field(default_factory=Refusal, compare=False)
+    refusals: Refusals = field(default_factory=Refusals, compare=False)
 
     def one_deadline(self, seconds: float | None = None) -> AbstractContextManager[Deadline]:
         """Limit all waits of a block together to ``timeout_ms``, or to fewer seconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import copy
 from typing import TYPE_CHECKING, Final, final
 
 from ..security.errors import REFUSED_LOGIN_S, AuthenticationError
@@ -15,19 +15,26 @@ _TLS_REMEMBERED_S: Final = 1.0
 
 
 @final
-class Refusal:
-    """The last refusal of all connections of an adapter. Times are of one monotonic clock."""
+class Refusals:
+    """The last refusals of connections, by login. Times are of one clock, in seconds.
+
+    An adapter has one login, whose key is empty. Keys of several logins are digests of them, so
+    that no password is kept.
+    """
 
     def __init__(self) -> None:
-        self._error: PysparkKafkaError | None = None
-        self._until = -math.inf
+        self._refusals: dict[bytes, tuple[PysparkKafkaError, float]] = {}
 
-    def remember(self, error: PysparkKafkaError, now: float) -> None:
+    def remember(self, error: PysparkKafkaError, now: float, login: bytes = b"") -> None:
         """Refuse further connections with this error for some time."""
         is_login = isinstance(error, AuthenticationError)
-        self._error = error
-        self._until = now + (REFUSED_LOGIN_S if is_login else _TLS_REMEMBERED_S)
+        until = now + (REFUSED_LOGIN_S if is_login else _TLS_REMEMBERED_S)
+        # Other threads read the old one.
+        kept = {each: one for each, one in self._refusals.items() if one[1] > now}
+        self._refusals = {**kept, login: (copy.copy(error), until)}
 
-    def at(self, now: float) -> PysparkKafkaError | None:
+    def at(self, now: float, login: bytes = b"") -> PysparkKafkaError | None:
         """Return why no connection may be made now; ``None`` if one may."""
-        return self._error if now < self._until else None
+        error, until = self._refusals.get(login, (None, now))
+        # Several threads may raise it, and each adds its own traceback.
+        return copy.copy(error) if now < until else None

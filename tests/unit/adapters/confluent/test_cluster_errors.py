@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
-from pyspark_kafka.adapters.confluent import cluster_errors
 from pyspark_kafka.adapters.confluent.cluster import Cluster
 from pyspark_kafka.adapters.confluent.cluster_errors import (
     is_plaintext,
@@ -17,6 +16,7 @@ from pyspark_kafka.adapters.confluent.cluster_errors import (
     login_refusal,
     tls_error,
 )
+from pyspark_kafka.domain.cluster import refusal
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     Fault,
@@ -118,7 +118,7 @@ def test_a_refused_login_is_remembered(cluster, monkeypatch):
         ) as raised:
             cluster.make(dict, {})
         assert "secret" not in str(raised.value)
-    monkeypatch.setattr(cluster_errors, "REFUSED_LOGIN_S", 0.0)
+    monkeypatch.setattr(refusal, "REFUSED_LOGIN_S", 0.0)
     errors.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
     errors.raise_refusal()
 

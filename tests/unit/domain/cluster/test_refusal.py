@@ -1,6 +1,9 @@
 """How long a refused connection is not repeated."""
 
-from pyspark_kafka.domain.cluster.refusal import Refusal
+from collections.abc import Iterator
+from typing import Self
+
+from pyspark_kafka.domain.cluster.refusal import Refusals
 from pyspark_kafka.domain.security.errors import (
     REFUSED_LOGIN_S,
     AuthenticationError,
@@ -8,15 +11,47 @@ from pyspark_kafka.domain.security.errors import (
     TlsFailure,
 )
 
+LOGIN = AuthenticationError("b:1", "PLAIN", "u", "no")
+
 
 def test_a_refused_login_is_remembered_for_minutes_and_tls_for_a_moment():
-    login = AuthenticationError("b:1", "PLAIN", "u", "no")
-    tls = TlsError("b:1", TlsFailure.NOT_TLS, "no")
-    refusal = Refusal()
-    assert refusal.at(0) is None
-    refusal.remember(login, 0)
-    assert refusal.at(REFUSED_LOGIN_S - 1) is login
-    assert refusal.at(REFUSED_LOGIN_S) is None
-    refusal.remember(tls, 0)
-    assert refusal.at(0.9) is tls
-    assert refusal.at(1) is None
+    refusals = Refusals()
+    assert refusals.at(0) is None
+    refusals.remember(LOGIN, 0)
+    assert isinstance(refusals.at(REFUSED_LOGIN_S - 1), AuthenticationError)
+    assert refusals.at(REFUSED_LOGIN_S) is None
+    refusals.remember(TlsError("b:1", TlsFailure.NOT_TLS, "no"), 0)
+    assert isinstance(refusals.at(0.9), TlsError)
+    assert refusals.at(1) is None
+
+
+def test_logins_are_told_apart():
+    refusals = Refusals()
+    refusals.remember(LOGIN, 0, b"first")
+    assert refusals.at(1, b"first") is not None
+    assert refusals.at(1, b"second") is None
+
+
+def test_each_caller_raises_an_error_of_its_own():
+    """Several threads may raise it, and each adds its own traceback."""
+    refusals = Refusals()
+    refusals.remember(LOGIN, 0)
+    first = refusals.at(1)
+    assert first is not None
+    assert first is not refusals.at(1)
+    assert str(first) == str(LOGIN)
+
+
+def test_a_refusal_does_not_disturb_a_thread_that_reads_others():
+    """Two threads may note what was refused at once, and each looks at all refusals."""
+    refusals = Refusals()
+    reading: list[Iterator[object]] = []
+
+    class PausingError(AuthenticationError):
+        def __copy__(self) -> Self:
+            reading.append(iter(refusals._refusals))
+            return self
+
+    for login in (b"first", b"second"):
+        refusals.remember(PausingError("memory", "PLAIN", "ada", "no"), 0, login)
+    assert [len(list(each)) for each in reading] == [0, 1]
