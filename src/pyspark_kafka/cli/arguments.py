@@ -71,7 +71,7 @@ def add_client(command: argparse.ArgumentParser) -> None:
 
 
 def add_connection(command: argparse.ArgumentParser, *, is_required: bool = True) -> None:
-    """Add ``--bootstrap-servers``, ``--option`` and ``--command-config``."""
+    """Add ``--bootstrap-servers``, ``--option``, ``--command-config`` and ``--client``."""
     command.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT,...",
@@ -96,6 +96,7 @@ def add_connection(command: argparse.ArgumentParser, *, is_required: bool = True
         "the place for passwords",
         default=(),
     )
+    add_client(command)
 
 
 @final
@@ -109,7 +110,7 @@ class Connection:
 
     @classmethod
     def given(cls, given: argparse.Namespace, *defaults: tuple[str, str]) -> Self:
-        """Return what ``add_connection`` and ``add_client`` have parsed; it overrides defaults."""
+        """Return what ``add_connection`` has parsed; it overrides defaults."""
         settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
         options = (*defaults, *settings, *given.options)
         return cls(given.bootstrap_servers, given.client, options)

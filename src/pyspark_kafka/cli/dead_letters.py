@@ -12,7 +12,6 @@ from ..domain.text import excerpt
 from .arguments import (
     Commands,
     Connection,
-    add_client,
     add_command,
     add_connection,
     milliseconds,
@@ -98,7 +97,6 @@ def add_dead_letters(commands: Commands) -> None:
 def _add_source(command: argparse.ArgumentParser) -> None:
     command.add_argument("--topic", required=True, help="the dead-letter topic")
     add_connection(command)
-    add_client(command)
     command.add_argument("--from-topic", metavar="TOPIC", help="only records of this topic")
     command.add_argument(
         "--reason",

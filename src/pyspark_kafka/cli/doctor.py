@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..domain.cluster.finding import Level, worst
 from ..domain.text import printable
-from .arguments import Commands, Connection, add_client, add_command, add_connection
+from .arguments import Commands, Connection, add_command, add_connection
 from .output import ending_with_the_pipe, logs_redirected_to, print_whole, quantity
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def add_doctor(commands: Commands) -> None:
     summary = "check a cluster, and what a query needs to use it"
     doctor = add_command(commands, "doctor", summary, _DOCTOR, run_doctor)
     add_connection(doctor)
-    add_client(doctor)
     for name, metavar, text in (
         ("--topic", "TOPIC", "check this topic, and the rights to read and write it"),
         ("--group", "NAME", "check the rights on this consumer group"),

@@ -18,7 +18,6 @@ from .arguments import (
     STORAGE_FILE,
     Commands,
     Connection,
-    add_client,
     add_command,
     add_connection,
     add_storage_options,
@@ -62,7 +61,6 @@ def add_lag(commands: Commands) -> None:
     )
     add_connection(lag)
     add_storage_options(lag)
-    add_client(lag)
     add_count_up_to(lag)
     lag.add_argument(
         "--interval",

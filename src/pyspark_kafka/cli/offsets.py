@@ -28,7 +28,6 @@ from .arguments import (
     STORAGE_FILE,
     Commands,
     Connection,
-    add_client,
     add_command,
     add_connection,
     add_storage_options,
@@ -148,7 +147,6 @@ def _add_checkpoint(command: argparse.ArgumentParser) -> None:
 
 def _add_kafka(command: argparse.ArgumentParser) -> None:
     add_connection(command, is_required=False)
-    add_client(command)
 
 
 def _add_json(command: argparse.ArgumentParser) -> None:

@@ -17,7 +17,6 @@ from .arguments import (
     STORAGE_FILE,
     Commands,
     Connection,
-    add_client,
     add_command,
     add_connection,
     add_storage_options,
@@ -67,7 +66,6 @@ def add_prometheus(commands: Commands) -> None:
     )
     add_connection(command)
     add_storage_options(command)
-    add_client(command)
     command.add_argument(
         "--host",
         default=DEFAULT_HOST,

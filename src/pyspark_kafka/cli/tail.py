@@ -16,7 +16,6 @@ from ..domain.text import Rendering, printable, render
 from .arguments import (
     Commands,
     Connection,
-    add_client,
     add_command,
     add_connection,
     milliseconds,
@@ -50,7 +49,6 @@ def add_tail(commands: Commands) -> None:
     tail = add_command(commands, "tail", summary, _TAIL, run_tail)
     tail.add_argument("topic", metavar="TOPIC", help="the topic")
     add_connection(tail)
-    add_client(tail)
     tail.add_argument(
         "--from",
         metavar="START",

@@ -6,7 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from .arguments import Commands, Connection, add_client, add_command, add_connection
+from .arguments import Commands, Connection, add_command, add_connection
 from .output import ending_with_the_pipe, logs_redirected_to, print_whole
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def add_topics(commands: Commands) -> None:
         "topics but Kafka's internal ones",
     )
     add_connection(topics)
-    add_client(topics)
     topics.add_argument("--partitions", action="store_true", help="list each partition")
     topics.add_argument("--json", action="store_true", help="print a line of JSON per topic")
 
