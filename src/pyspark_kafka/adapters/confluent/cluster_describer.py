@@ -19,7 +19,7 @@ from ...domain.cluster.topics import (
     PartitionDescription,
     TopicDescription,
 )
-from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...domain.security.rights import Operation, group_right, operations_of, topic_right
 from ...ports.cluster import ClusterDescriber
 from .admin import METADATA, RETRY_S, AdminSession, result_of
 from .cluster import Cluster
@@ -158,8 +158,5 @@ def _partition(described: Any) -> PartitionDescription:
 
 
 def _operations(described: Any) -> frozenset[Operation] | None:
-    operations = described.authorized_operations
-    if operations is None:
-        return None
-    codes = (operation.value for operation in operations)
-    return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
+    found = described.authorized_operations
+    return operations_of(None if found is None else [operation.value for operation in found])

@@ -19,7 +19,7 @@ from ...domain.cluster.topics import (
     PartitionDescription,
     TopicDescription,
 )
-from ...domain.security.rights import OPERATION_CODES, Operation, group_right
+from ...domain.security.rights import Operation, group_right, operations_of
 from ...ports.cluster import ClusterDescriber
 from .cluster_metadata import NO_LEADER, ClusterMetadata
 from .coordinator_requests import RETRY_S, CoordinatorRequests
@@ -93,7 +93,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
                     for each in topic.partitions
                 },
                 (configs or {}).get(topic.name) or None,
-                _operations(topic),
+                operations_of(topic.authorized_operations),
             )
             for topic in existing
         }
@@ -107,7 +107,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
             answer = self._coordinators.ask_coordinator(
                 group_id, request, CoordinatorType.GROUP, _check_group
             )
-        return _operations(answer.groups[0])
+        return operations_of(answer.groups[0].authorized_operations)
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
         def find() -> frozenset[Operation]:
@@ -194,13 +194,6 @@ def _partition(described: Any, size: int | None) -> PartitionDescription:
         frozenset(described.isr_nodes),
         size,
     )
-
-
-def _operations(answer: Any) -> frozenset[Operation] | None:
-    codes = answer.authorized_operations
-    if codes is None:
-        return None
-    return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
 
 
 def _configs_request(kind: int, names: Iterable[str], settings: Iterable[str]) -> Any:

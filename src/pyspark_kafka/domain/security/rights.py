@@ -24,7 +24,7 @@ class Operation(enum.Enum):
     IDEMPOTENT_WRITE = "IdempotentWrite"
 
 
-OPERATION_CODES: Final[Mapping[int, Operation]] = {
+_OPERATION_CODES: Final[Mapping[int, Operation]] = {
     3: Operation.READ,
     4: Operation.WRITE,
     8: Operation.DESCRIBE,
@@ -70,6 +70,13 @@ class Right:
 
 
 _UNKNOWN: Final = "User:<name>"
+
+
+def operations_of(codes: Iterable[int] | None) -> frozenset[Operation] | None:
+    """Return the operations that a broker reports; ``None`` if it reports none."""
+    if codes is None:
+        return None
+    return frozenset(_OPERATION_CODES[code] for code in codes if code in _OPERATION_CODES)
 
 
 def topic_right(operation: Operation, topic: str) -> Right:
