@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from ...ports.client import Client
+from ..client_package import ClientPackage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...domain.options.sink import SinkOptions
-    from ...domain.options.source import SourceOptions
-
-
-def _made(module: str, adapter: str) -> Callable[..., Any]:
-    """Return what makes an adapter of a module, which is imported then."""
-
-    def make(*options: object) -> Any:
-        return getattr(import_module(f".{module}", __package__), adapter)(*options)
-
-    return make
-
-
-def _check(options: SourceOptions | SinkOptions) -> None:
-    from .settings import check_settings
-
-    check_settings(options.java)
-
-
-def _preload() -> None:
-    from . import record_reader, record_writer, stream_client  # noqa: F401
-
+_PACKAGE: Final = ClientPackage(__package__)
+_check_settings: Final = _PACKAGE.made("settings", "check_settings")
 
 CLIENT: Final = Client(
-    _made("offset_fetcher", "KafkaPythonOffsetFetcher"),
-    _made("record_reader", "KafkaPythonRecordReader"),
-    _made("record_writer", "KafkaPythonRecordWriter"),
-    _made("transactions", "KafkaPythonTransactions"),
-    _made("stream_client", "KafkaPythonStreamClient"),
-    check_source=_check,
-    check_sink=_check,
-    preload=_preload,
-    cluster_describer=_made("cluster_describer", "KafkaPythonClusterDescriber"),
+    _PACKAGE.made("offset_fetcher", "KafkaPythonOffsetFetcher"),
+    _PACKAGE.made("record_reader", "KafkaPythonRecordReader"),
+    _PACKAGE.made("record_writer", "KafkaPythonRecordWriter"),
+    _PACKAGE.made("transactions", "KafkaPythonTransactions"),
+    _PACKAGE.made("stream_client", "KafkaPythonStreamClient"),
+    check_source=lambda options: _check_settings(options.java),
+    check_sink=lambda options: _check_settings(options.java),
+    preload=_PACKAGE.preload,
+    cluster_describer=_PACKAGE.made("cluster_describer", "KafkaPythonClusterDescriber"),
 )
