@@ -104,7 +104,8 @@ def main() -> None:
     prefer_installed()
     from pyspark import daemon
 
-    daemon.worker = ends_with_its_socket(daemon.worker)
+    if hasattr(daemon, "worker"):  # undocumented, and only for quiet logs
+        daemon.worker = ends_with_its_socket(daemon.worker)
     try:
         from .pool import freeze_gc
 
