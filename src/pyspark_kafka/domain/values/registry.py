@@ -196,14 +196,14 @@ class RegistrySettings:
 
 def registry_problems(options: RegistryOptions) -> list[str]:
     """Return what is wrong with the settings of a registry; no text contains a secret."""
-    settings = dict(options.settings)
+    settings = {name: Secret(value) for name, value in options.settings}
     problems = [
         f"Option '{PREFIX}{name}' is not known"
         for name in settings
         if name not in REGISTRY_SETTINGS
     ]
     parts: tuple[Callable[[], object], ...] = (
-        lambda: _servers(options.url, settings),
+        lambda: _servers(Secret(options.url), settings),
         lambda: _token(settings),
         lambda: _tls(settings),
         lambda: _timeout_ms(settings),
@@ -221,10 +221,10 @@ def registry_settings(options: RegistryOptions) -> RegistrySettings:
 
     :raises ValueError: if one of them cannot be used; ``registry_problems`` finds all.
     """
-    settings = dict(options.settings)
+    settings = {name: Secret(value) for name, value in options.settings}
     headers = {"target-sr-cluster": _CLUSTER, "Confluent-Identity-Pool-Id": _POOL}
     return RegistrySettings(
-        _servers(options.url, settings),
+        _servers(Secret(options.url), settings),
         _token(settings),
         tuple((name, settings[key]) for name, key in headers.items() if settings.get(key)),
         _tls(settings),
@@ -247,9 +247,15 @@ def _servers(url: str, settings: Mapping[str, str]) -> tuple[RegistryServer, ...
         raise ValueError(f"Option '{PREFIX}{_USER_INFO}' must be 'user:password'")
     if source == "USER_INFO" and not user_info:
         raise ValueError(f"Option '{PREFIX}{_BASIC_SOURCE}' USER_INFO needs '{PREFIX}{_USER_INFO}'")
-    servers = tuple(_server(each.strip()) for each in url.split(",") if each.strip())
-    if not servers:
+    found = [_server(each.strip()) for each in url.split(",") if each.strip()]
+    servers = tuple(filter(None, found))
+    if not found:
         raise ValueError(f"Option '{PREFIX}url' is empty")
+    if len(servers) < len(found):
+        raise ValueError(
+            f"Option '{PREFIX}url' must be one or several 'http://host:port' or "
+            "'https://host:port', separated by commas"
+        )
     has_login = any(server.login for server in servers)
     if user_info and has_login:
         raise ValueError(
@@ -262,25 +268,18 @@ def _servers(url: str, settings: Mapping[str, str]) -> tuple[RegistryServer, ...
     return tuple(RegistryServer(server.url, Secret(user_info)) for server in servers)
 
 
-def _server(url: str) -> RegistryServer:
+def _server(url: str) -> RegistryServer | None:
+    # Raises nothing: the variables of its frame hold a password.
     try:
         parts = urlsplit(url)
         is_usable = bool((parts.hostname or "").encode("idna")) and parts.port != 0
     except ValueError:  # UnicodeError is one
-        raise _bad_url() from None
+        return None
     is_clean = url.isprintable() and not set(url) & set(" ?#")
     if parts.scheme not in {"http", "https"} or not is_usable or not is_clean:
-        raise _bad_url()
+        return None
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return RegistryServer(_without_login(parts), Secret("" if login == ":" else login))
-
-
-def _bad_url() -> ValueError:
-    # It may contain a password.
-    return ValueError(
-        f"Option '{PREFIX}url' must be one or several 'http://host:port' or 'https://host:port', "
-        "separated by commas"
-    )
 
 
 def _without_login(parts: SplitResult) -> str:

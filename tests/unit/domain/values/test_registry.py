@@ -152,6 +152,27 @@ def test_no_secret_is_shown():
         assert PASSWORD not in shown
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        options(f"http://ann:{PASSWORD}@a", f"basic.auth.user.info=ann:{PASSWORD}"),
+        options(f"http://a,ftp://ann:{PASSWORD}@b"),
+        options(f"http://ann:{PASSWORD}@[b"),
+        options(f"http://ann:{PASSWORD}@a", f"bearer.auth.token={PASSWORD}"),
+        options(URL, f"bearer.auth.token=new\n{PASSWORD}"),
+        options(URL, f"basic.auth.user.info={PASSWORD}"),
+        options(URL, f"ssl.truststore.password={PASSWORD}", "ssl.truststore.type=X"),
+        options(URL, f"ssl.keystore.key=PRIVATE {PASSWORD}", "request.timeout.ms=0"),
+    ],
+)
+def test_no_secret_is_in_the_variables_of_a_traceback(given):
+    with pytest.raises(ValueError, match="Option") as caught:
+        registry_settings(given)
+    frames = [entry.frame.f_locals for entry in caught.traceback[1:]]
+    assert frames
+    assert PASSWORD not in repr(frames)
+
+
 def test_secrets_are_known_by_name():
     assert [name for name in REGISTRY_SETTINGS if is_secret(REGISTRY_PREFIX + name)] == [
         "basic.auth.user.info",
