@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -245,46 +244,23 @@ def _name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_CONTINUES: Final = re.compile(r"(?<!\\)(?:\\\\)*\\$")
-_SETTING: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
-_ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
-
 def client_settings(name: str) -> tuple[tuple[str, str], ...]:
     """Read a file of client settings like Kafka's own tools, by ``java.util.Properties``.
 
     Unlike there, a line without a value is refused, and the file is in UTF-8.
     """
-    found = []
-    for line in _properties(content(name).removeprefix("\ufeff")):
-        match = _SETTING.fullmatch(line)
-        setting, value = map(_unescaped, match.groups()) if match else ("", "")
-        if not setting or len(setting) == len(line):
-            raise argparse.ArgumentTypeError("a setting has the form name=value")
-        found.append((setting, value.strip()))
-    return tuple(found)
+    from javaproperties import InvalidUEscapeError, KeyValue, parse
 
-
-def _properties(text: str) -> Iterator[str]:
-    """Yield the settings of a file: a comment does not continue, and a setting may."""
-    lines = iter(_LINE_END.split(text))
-    for line in lines:
-        setting = line.lstrip(" \t\f")
-        if not setting or setting[0] in "#!":
-            continue
-        while _CONTINUES.search(setting):
-            setting = setting[:-1] + next(lines, "").lstrip(" \t\f")
-        yield setting
-
-
-def _unescaped(text: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        code, other = found.groups()
-        return chr(int(code, 16)) if code else _ESCAPED.get(other, other)
-
-    return _ESCAPE.sub(character, text)
+    try:
+        elements = [*parse(content(name).removeprefix("\ufeff"))]
+    except InvalidUEscapeError as error:
+        raise argparse.ArgumentTypeError(f"'{name}' cannot be read: {error}") from error
+    settings = [each for each in elements if isinstance(each, KeyValue)]
+    if not all(
+        each.key and (each.value or each.source.rstrip().endswith(("=", ":"))) for each in settings
+    ):
+        raise argparse.ArgumentTypeError("a setting has the form name=value")
+    return tuple((each.key, each.value.strip()) for each in settings)
 
 
 def json_file(name: str) -> dict[str, Any]:

@@ -212,7 +212,9 @@ def test_client_settings_are_read_as_javas_properties(tmp_path):
         "ssl.key.password : a\u2028b\n"
         "a.b=c\\\\\n"
         "d\\=e=f\\\n   \tg\n"
-        r"h=\t\q",
+        r"h=\t\q"
+        "\n"
+        r"i=\ud83d\ude00",
         newline="",
     )
     assert client_settings(str(file)) == (
@@ -223,10 +225,11 @@ def test_client_settings_are_read_as_javas_properties(tmp_path):
         ("a.b", "c\\"),
         ("d=e", "fg"),
         ("h", "q"),
+        ("i", "\U0001f600"),
     )
 
 
-@pytest.mark.parametrize("text", ["nosetting", "= value", None])
+@pytest.mark.parametrize("text", ["nosetting", "= value", r"a=\u12", None])
 def test_an_invalid_settings_file_is_refused(text, tmp_path, capsys):
     file = tmp_path / "client.properties"
     if text is not None:
