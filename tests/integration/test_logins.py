@@ -1,5 +1,6 @@
 """Logins by the mechanisms of kafka-python that are our own, at a real broker."""
 
+import base64
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -14,9 +15,11 @@ from socket import create_server
 import pytest
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 
+from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.kafka_python import sasl
 from pyspark_kafka.adapters.kafka_python.sasl import gssapi_messages
 from pyspark_kafka.brokers.jars import kafka_jars
+from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.reading.records import ALL_COLUMNS
@@ -28,6 +31,7 @@ from pyspark_kafka.testing.kafka_world import KafkaWorld
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED, Capability, await_until, numbered
 from tests.servers import kdc
+from tests.servers.http_server import Request, Response, serving
 from tests.servers.java_gateway import java_gateway
 from tests.servers.kafka import SharedKafka
 from tests.servers.kdc import Kdc
@@ -170,6 +174,30 @@ def test_a_security_layer_is_refused(secured):
     encryption_only = broker.wrap(bytes((4, 0, 16, 0)), encrypt=False).message
     with pytest.raises(SaslAuthenticationFailedError, match="requires a security layer"):
         messages.send(encryption_only)
+
+
+@needs_gssapi
+def test_hdfs_by_a_ticket(secured, tmp_path, monkeypatch):
+    import gssapi
+
+    monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "tickets"))
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(secured.kdc.keytab(USER)))
+    keytab = {"keytab": str(secured.kdc.keytab(kdc.WEB_SERVICE))}
+    users: list[str] = []
+
+    def respond(request: Request) -> Response:
+        credentials = gssapi.Credentials(usage="accept", store=keytab)
+        context = gssapi.SecurityContext(creds=credentials, usage="accept")
+        scheme, _, message = request.headers["Authorization"].partition(" ")
+        context.step(base64.b64decode(message))
+        users.append(f"{scheme} {context.initiator_name}")
+        return Response(b"zero", headers=(("Content-Type", "application/octet-stream"),))
+
+    with serving(respond) as url:
+        address = url.replace("http://localhost", "webhdfs://127.0.0.1")
+        log = FsspecMetadataLog(StoragePath(f"{address}/x", '{"kerberos": true}'))
+        assert log.get(0) == b"zero"
+    assert users == [f"Negotiate {USER}@{kdc.REALM}"]
 
 
 @needs_gssapi

@@ -56,11 +56,6 @@ MISSING: Final[dict[str, Sequence[str]]] = {
     "prometheus": ("prometheus", "--checkpoint", "/c", *NOWHERE),
     "cli": ("completion", "bash"),
     "s3": ("lag", "--checkpoint", "s3a://bucket/c", *NOWHERE),
-    "hdfs": ("offsets", "show", "webhdfs://127.0.0.1:1/c"),
-    "registry": (
-        *("tail", "t", *NOWHERE, "--as", "avro"),
-        "--option=schema.registry.url=http://127.0.0.1:1",
-    ),
     "protobuf": ("tail", "t", *NOWHERE, "--as=protobuf", "--option=valueSchema=order.proto"),
     "msk": ("topics", *NOWHERE, *OAUTH, "--option=tokenProvider=msk"),
     "azure": (

@@ -25,6 +25,9 @@ REALM: Final = "PYSPARK.KAFKA"
 SERVICE: Final = "kafka/127.0.0.1"
 """The principal of brokers."""
 
+WEB_SERVICE: Final = "HTTP/127.0.0.1"
+"""The principal of servers of HTTP."""
+
 CLOCK_SKEW_S: Final = 3
 """How long a ticket is still taken after its end."""
 
@@ -49,7 +52,7 @@ class Kdc:
         return self.directory / "kafka.keytab"
 
     def keytab(self, user: str) -> Path:
-        return self.directory / f"{user}.keytab"
+        return self.directory / f"{user.replace('/', '-')}.keytab"
 
     def write_krb5_conf(self, path: Path, *, lifetime_s: int = 600) -> None:
         """Write a configuration whose tickets end after some seconds."""

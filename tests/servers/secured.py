@@ -27,7 +27,7 @@ from pyspark_kafka.ports.clock import Deadline
 
 from .certificates import Authority, truststore
 from .kafka import SharedKafka
-from .kdc import SERVICE, Kdc, keytab_login, start_kdc
+from .kdc import SERVICE, WEB_SERVICE, Kdc, keytab_login, start_kdc
 from .listeners import cluster_listening
 from .token_issuer import AUDIENCE, ISSUER, run_token_issuer
 
@@ -219,7 +219,7 @@ def run_secured() -> Iterator[SecuredBroker]:
     with (
         tempfile.TemporaryDirectory(prefix="pyspark-kafka-secured-") as directory,
         run_token_issuer({MECHANISMS["OAUTHBEARER"]: PASSWORD}) as issuer,
-        start_kdc(MECHANISMS["GSSAPI"]) as kdc,
+        start_kdc(MECHANISMS["GSSAPI"], WEB_SERVICE) as kdc,
     ):
         root = Path(directory)
         config = _write_stores(root) | _sasl(f"{issuer.url}/jwks", kdc)

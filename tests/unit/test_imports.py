@@ -24,16 +24,14 @@ SOURCE: Final = Path(pyspark_kafka.__file__).parent
 PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"
 
 COLUMNS: Final = {"numpy", "pyarrow"}
-HTTP: Final = {"requests", "urllib3"}
 IMPORTED: Final = {
     "__init__": {"pyspark"},
     "continuous": {"pyspark"},
     "ports": COLUMNS,
     "application": COLUMNS,
     "adapters/values/avro": COLUMNS,
-    "adapters/bounded_session": {"requests"},
     "adapters/http": {"urllib3"},
-    "adapters/checkpoints": {"fsspec", "requests"},
+    "adapters/checkpoints": {"fsspec", "gssapi"},
     "adapters/confluent": COLUMNS | {"confluent_kafka"},
     "adapters/letters": COLUMNS,
     "adapters/fetching": {"pyarrow"},
@@ -45,7 +43,6 @@ IMPORTED: Final = {
     "adapters/partitioning": COLUMNS,
     "adapters/prometheus": {"prometheus_client"},
     "adapters/values/protobuf": COLUMNS | {"google"},
-    "adapters/values/registry": HTTP,
     "adapters/security": {"aws_msk_iam_sasl_signer", "azure", "botocore", "google"},
     "adapters/spark": {"py4j", "pyarrow", "pyspark"},
     "adapters/stream_sinks": {"pyarrow"},
@@ -54,7 +51,7 @@ IMPORTED: Final = {
     "adapters/values/framing": COLUMNS,
     "bootstrap": {"dependency_injector", "pyarrow", "pyspark"},
     "brokers": {"confluent_kafka", "filelock", "kafka", "platformdirs"},
-    "cli": {"py4j", "pyarrow", "pyspark", "rich", "shtab"},
+    "cli": {"javaproperties", "py4j", "pyarrow", "pyspark", "rich", "shtab"},
     "testing": COLUMNS | {"confluent_kafka", "dependency_injector", "pytest"},
 }
 """The packages that each layer and each adapter imports, also in functions and for types."""

@@ -134,7 +134,7 @@ PLANTS: Final[dict[str, Plant]] = {
 """What plants an error in each thread, and returns or raises what its caller is told of it."""
 
 REASONS: Final = {
-    "adapters/http.py::sockets.end": "the call raises a TimeoutError after it",
+    "adapters/http.py::sockets.end": "the request raises a RequestTimeoutError",
     "adapters/confluent/client_closing.py::closing.run": (
         "adapters/confluent/test_client_closing.py::test_the_error_of_a_client_is_raised"
     ),

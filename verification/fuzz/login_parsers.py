@@ -36,7 +36,7 @@ _SALT: Final = b"16 bytes of salt"
 _USER: Final = Login("SCRAM-SHA-256", "user", Secret("pencil"))
 _PASSWORD: Final = Secret("store-secret")
 _KEY: Final = bytes(range(32))
-_SOURCE: Final = ClientCredentials("http://issuer:80/token", "me", Secret("client-secret"))
+_SOURCE: Final = ClientCredentials("http://127.0.0.1:80/token", "me", Secret("client-secret"))
 _ERRORS: Final = ErrorMapper("broker:9092", 0, "SCRAM-SHA-256", "user")
 
 
@@ -73,7 +73,7 @@ def _token(content: bytes) -> None:
     theirs.sendall(content)
     theirs.shutdown(socket.SHUT_WR)
     ours.settimeout(1)
-    connect = patch("pyspark_kafka.adapters.http.connect", lambda *_, **__: ours)
+    connect = patch("urllib3.util.connection.create_connection", lambda *_, **__: ours)
     with theirs, connect:
         token = RenewedTokens(OidcTokenProvider(_SOURCE, timeout_s=0.1)).token()
     assert token.value

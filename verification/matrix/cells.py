@@ -92,6 +92,8 @@ INSTALLED_TESTS: Final[Mapping[str, Sequence[str]]] = {
         f"{_EXTRAS}::test_help",
         f"{_EXTRAS}::test_commands_without_extras",
         f"{_EXTRAS}::test_a_missing_extra",
+        f"{_EXTRAS}::test_a_checkpoint_on_hdfs",
+        f"{_EXTRAS}::test_a_schema_registry",
     ),
     "spark": (_INSTALLED, *_WITH_SPARK),
     "spark,confluent": (
@@ -104,8 +106,6 @@ INSTALLED_TESTS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "tls": (f"{_EXTRAS}::test_pkcs12_stores",),
     "s3": (f"{_EXTRAS}::test_a_checkpoint_on_s3",),
-    "hdfs": (f"{_EXTRAS}::test_a_checkpoint_on_hdfs",),
-    "registry": (f"{_EXTRAS}::test_a_schema_registry",),
     "protobuf": (f"{_EXTRAS}::test_protobuf_values",),
     "prometheus": (f"{_EXTRAS}::test_an_exporter",),
     "cli": (f"{_EXTRAS}::test_completion",),

@@ -1,218 +1,56 @@
-"""HTTP requests that end in time, however slowly a server answers."""
+"""An HTTP client whose requests end in time, however slowly a server answers."""
 
 from __future__ import annotations
 
-import math
+import ipaddress
 import socket
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Lock, Timer
+from threading import RLock, Timer
 from typing import Any, Final, final
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from urllib3 import BaseHTTPResponse, PoolManager
+from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, make_headers
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
     LocationParseError,
-    NameResolutionError,
     NewConnectionError,
 )
 from urllib3.util import Timeout
 
 from ..ports.clock import Deadline
 from .name_resolution import UnresolvedError, resolve
+from .process_local import ProcessLocal
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
+_MIN_S: Final = 0.001
+_UNTRUSTED: Final = "certificate verify failed"
+"""OpenSSL's words for a certificate that is not trusted, or is of another host."""
 
 
-@contextmanager
-def within(seconds: float) -> Iterator[Deadline]:
-    """End the connections of this block at the deadline that it yields; blocks are not nested.
+class RequestError(ConnectionError):
+    """There is no response, or it is cut off; the message says why."""
 
-    The time-out of a socket limits the wait for each byte, not for all of them.
-
-    :raises TimeoutError: if it passes before the end of the block.
-    """
-    sockets = _Sockets(Deadline.after(seconds))
-    timer = Timer(seconds, sockets.end)
-    timer.daemon = True
-    timer.start()
-    token = _CURRENT.set(sockets)
-    try:
-        yield sockets.deadline
-    except Exception:
-        if sockets.unresolved is not None:
-            raise sockets.unresolved from None
-        if not sockets.have_ended:
-            raise
-    finally:
-        _CURRENT.reset(token)
-        timer.cancel()
-        sockets.close()
-    if sockets.have_ended:
-        # What was received looks like a whole response if none said how long it is.
-        raise TimeoutError(f"its response was not complete within {seconds:g} s")
+    def __init__(self, reason: str, *, may_pass: bool = True) -> None:
+        super().__init__(reason)
+        self.may_pass = may_pass
+        """Whether another attempt may succeed."""
 
 
-@final
-class _Sockets:
-    """Duplicates of the sockets of a block: TLS takes the first over, and responses close them."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self.deadline = deadline
-        self.unresolved: UnresolvedError | None = None
-        """Why the last connection was not begun."""
-
-        self._lock = Lock()
-        self._sockets: list[socket.socket] = []
-        self.have_ended = False
-
-    def add(self, connected: socket.socket) -> None:
-        with self._lock:
-            self._sockets.append(socket.socket(fileno=socket.dup(connected.fileno())))
-            if self.have_ended:
-                self._shut_down()
-
-    def end(self) -> None:
-        with self._lock:
-            self.have_ended = True
-            self._shut_down()
-
-    def close(self) -> None:
-        with self._lock:
-            for each in self._sockets:
-                each.close()
-            self._sockets.clear()
-
-    def _shut_down(self) -> None:
-        for each in self._sockets:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+class RequestTimeoutError(RequestError, TimeoutError):
+    """The response was not complete at the deadline."""
 
 
-_CURRENT: Final[ContextVar[_Sockets | None]] = ContextVar("_CURRENT", default=None)
-
-
-def cut_off_in_time(connected: socket.socket | None) -> None:
-    """Have the block of ``within`` that runs in this thread end a connection at its deadline."""
-    sockets = _CURRENT.get()
-    if sockets is not None and connected is not None:
-        sockets.add(connected)
-
-
-def connect(
-    host: str, port: int, timeout_s: float | None, options: Iterable[tuple[int, int, int]] = ()
-) -> socket.socket:
-    """Return a connection to the first address of a host that accepts one.
-
-    The block of ``within`` that runs in this thread ends it at its deadline.
-
-    :raises UnresolvedError: if the host's name is not resolved in time.
-    :raises OSError: if no address accepts a connection.
-    """
-    sockets = _CURRENT.get()
-    deadline = Deadline.after(timeout_s)
-    deadline = deadline if sockets is None else min(deadline, sockets.deadline)
-    if sockets is not None:
-        sockets.unresolved = None
-    try:
-        addresses = resolve(host, port, deadline)
-    except UnresolvedError as error:
-        if sockets is not None:
-            sockets.unresolved = error
-        raise
-    failure = OSError(f"'{host}' has no address")
-    for left, (family, kind, protocol, _, address) in zip(
-        range(len(addresses), 0, -1), addresses, strict=True
-    ):
-        # A share for each address, so that one that is silent does not take all of the time.
-        share = Deadline.after(deadline.remaining / left)
-        try:
-            return _connected(socket.socket(family, kind, protocol), address, share, options)
-        except OSError as error:
-            failure = error
-    raise failure
-
-
-def _connected(
-    sock: socket.socket,
-    address: tuple[Any, ...],
-    deadline: Deadline,
-    options: Iterable[tuple[int, int, int]],
-) -> socket.socket:
-    try:
-        for option in options:
-            sock.setsockopt(*option)
-        remaining = deadline.remaining
-        sock.settimeout(None if math.isinf(remaining) else max(0.001, remaining))
-        sock.connect(address)
-        cut_off_in_time(sock)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-def _new_socket(connection: HTTPConnection) -> socket.socket:
-    """Connect as ``HTTPConnection._new_conn`` does, but resolve the name in time."""
-    timeout_s = Timeout.resolve_default_timeout(connection.timeout)
-    try:
-        return connect(
-            connection._dns_host.strip("[]"),  # noqa: SLF001  # ``host`` lacks a dot at its end
-            connection.port,
-            timeout_s,
-            connection.socket_options or (),  # type: ignore[arg-type]
-        )
-    except UnicodeError:
-        raise LocationParseError(f"'{connection.host}', which is no name of a host") from None
-    except socket.gaierror as error:
-        raise NameResolutionError(connection.host, connection, error) from error
-    except TimeoutError as error:
-        problem = f"Connection to {connection.host} timed out: {error}"
-        raise ConnectTimeoutError(connection, problem) from error
-    except OSError as error:
-        problem = f"Failed to establish a new connection: {error}"
-        raise NewConnectionError(connection, problem) from error
-
-
-class _Connection(HTTPConnection):
-    def _new_conn(self) -> socket.socket:
-        return _new_socket(self)
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        cut_off_in_time(self.sock)  # which another block may have opened
-        super().request(*args, **kwargs)
-
-
-class _TlsConnection(HTTPSConnection):
-    def _new_conn(self) -> socket.socket:
-        return _new_socket(self)
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        cut_off_in_time(self.sock)
-        super().request(*args, **kwargs)
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
-
-
-POOLS: Final[dict[str, type[HTTPConnectionPool]]] = {"http": _Pool, "https": _TlsPool}
-"""Pools of urllib3 whose connections end with the block of ``within`` that uses them."""
-
-
-class RequestError(Exception):
-    """There is no response, or it is cut off or too large; the message says why."""
+class OversizedResponseError(RequestError):
+    """The response is larger than its limit, and was not read to its end."""
 
 
 @final
@@ -223,6 +61,81 @@ class Response:
     status: int
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str = field(default="", repr=False)
+
+
+@final
+class HttpClient:
+    """Sends requests over connections that it keeps; any thread and any fork may use it.
+
+    It follows no redirects, keeps no cookies, and reads no logins from files.
+    """
+
+    def __init__(
+        self,
+        tls: Callable[[], ssl.SSLContext | None] = lambda: None,
+        *,
+        uses_proxies: bool = False,
+        max_connect_s: float | None = None,
+    ) -> None:
+        """Take the TLS of new connections, and whether the environment's proxies are used."""
+        self._tls = tls
+        self._uses_proxies = uses_proxies
+        self._max_connect_s = max_connect_s
+        self._pools = ProcessLocal[tuple[ssl.SSLContext | None, dict[str, PoolManager]]]()
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        *,
+        body: bytes | None = None,
+        max_bytes: int = MAX_RESPONSE_BYTES,
+    ) -> Response:
+        """Send a request, and return the response as it was sent, without decompression.
+
+        The error has no cause: the frames of its traceback would show the headers, which have
+        logins.
+
+        :raises RequestError: if there is none before the deadline, or it exceeds ``max_bytes``.
+        """
+        seconds = max(_MIN_S, deadline.remaining)
+        connect_s = seconds if self._max_connect_s is None else min(seconds, self._max_connect_s)
+        sent = {"User-Agent": "pyspark-kafka", "Accept-Encoding": "identity", **headers}
+        try:
+            with (
+                _ended_at(deadline),
+                self._pools_of(url).request(
+                    method,
+                    url,
+                    body=body,
+                    headers=sent,
+                    redirect=False,
+                    preload_content=False,
+                    timeout=Timeout(connect=connect_s, read=seconds),
+                ) as response,
+            ):
+                content = _content(response, max_bytes)
+                return Response(response.status, content, response.headers, url)
+        except (HTTPError, OSError, ValueError) as error:
+            failure = _failure(error, deadline)
+        raise failure
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        found = self._pools.pop()
+        if found is not None:
+            for pools in found[1].values():
+                pools.clear()
+
+    def _pools_of(self, url: str) -> PoolManager:
+        tls, proxy = self._tls(), _proxy_of(url) if self._uses_proxies else ""
+        found = self._pools.get()
+        if found is None or found[0] is not tls:
+            found = self._pools.set((tls, {}))
+        return found[1].get(proxy) or found[1].setdefault(proxy, _new_pools(proxy, tls))
 
 
 def request(
@@ -235,38 +148,47 @@ def request(
     tls: ssl.SSLContext | None = None,
     max_bytes: int = MAX_RESPONSE_BYTES,
 ) -> Response:
-    """Send a request and return the response; no redirect is followed, and no proxy is used.
+    """Send one request as ``HttpClient.request``, over a connection of its own and no proxy."""
+    with closing(HttpClient(lambda: tls)) as client:
+        return client.request(method, url, headers, deadline, body=body, max_bytes=max_bytes)
 
-    The error has no cause: the frames of its traceback would show the headers, which have logins.
 
-    :raises RequestError: if there is none before the deadline, or it exceeds ``max_bytes``.
-    """
-    pools = PoolManager(ssl_context=tls, retries=False)
-    pools.pool_classes_by_scheme = POOLS
-    sent = {"User-Agent": "pyspark-kafka", **headers}
-    try:
-        with (
-            within(deadline.remaining),
-            pools,
-            pools.request(
-                method, url, body=body, headers=sent, redirect=False, preload_content=False
-            ) as response,
-        ):
-            content = content_of(response, max_bytes)
-    except UnresolvedError as error:
-        reason = str(error)
-    except (HTTPError, OSError, ValueError) as error:
-        reason = "it did not answer in time" if deadline.has_passed else _reason(error)
+def _new_pools(proxy: str, tls: ssl.SSLContext | None) -> PoolManager:
+    options: dict[str, Any] = {"retries": False, "ssl_context": tls}
+    if tls is not None and not tls.check_hostname:
+        options["assert_hostname"] = False
+    if not proxy:
+        pools = PoolManager(**options)
     else:
-        return Response(response.status, content, response.headers)
-    raise RequestError(reason)
+        login = urlsplit(proxy).netloc.rpartition("@")[0]
+        headers = make_headers(proxy_basic_auth=unquote(login)) if login else None
+        pools = ProxyManager(proxy, proxy_headers=headers, **options)
+    pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    return pools
 
 
-def content_of(response: BaseHTTPResponse, max_bytes: int) -> bytes:
-    """Return a response's content as it was sent; a part of it is an error.
+def _proxy_of(url: str) -> str:
+    """Return the URL of the proxy that the environment names for a URL, or nothing."""
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all", "")
+    host = parts.hostname or ""
+    if proxy_bypass(f"{host}:{parts.port}") or _is_in_network(host, proxies.get("no", "")):
+        return ""
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
-    :raises RequestError: if it exceeds ``max_bytes``.
-    """
+
+def _is_in_network(host: str, networks: str) -> bool:
+    """Whether an address is in a network, such as 10.0.0.0/8, which ``proxy_bypass`` ignores."""
+    for each in networks.split(","):
+        with suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(each.strip(), strict=False):
+                return True
+    return False
+
+
+def _content(response: BaseHTTPResponse, max_bytes: int) -> bytes:
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise RequestError("its answer is compressed, which was not asked for")
     content = bytearray()
     # No more than that: ``read`` waits until it has all that it is asked for.
     while chunk := response.read(
@@ -274,11 +196,147 @@ def content_of(response: BaseHTTPResponse, max_bytes: int) -> bytes:
     ):
         content += chunk
         if len(content) > max_bytes:
-            raise RequestError(f"its response exceeds {max_bytes} bytes")
+            raise OversizedResponseError(f"its response exceeds {max_bytes} bytes")
     return bytes(content)
 
 
-def _reason(error: Exception) -> str:
+def _failure(error: Exception, deadline: Deadline) -> RequestError:
     if isinstance(error, NewConnectionError) and isinstance(error.__cause__, OSError):
         error = error.__cause__
-    return f"{type(error).__name__}: {error}"
+    if isinstance(error, UnresolvedError):
+        return RequestTimeoutError(str(error))
+    if deadline.has_passed:
+        return RequestTimeoutError("its response was not complete in time")
+    if isinstance(error, RequestError):
+        return error.with_traceback(None)
+    text = f"{type(error).__name__}: {error}"
+    # The first line of another server's answer, which may be secret, is in the error.
+    text = "its answer is not HTTP" if "BadStatusLine" in text else text
+    # As Kafka's clients do, await no new certificate.
+    return RequestError(text, may_pass=_UNTRUSTED not in text)
+
+
+@contextmanager
+def _ended_at(deadline: Deadline) -> Iterator[None]:
+    """End the connections of this block at a deadline.
+
+    The time-out of a socket limits the wait for each byte, not for all of them.
+
+    :raises RequestError: if it passes: what was received looks like a whole response if none said
+        how long it is.
+    """
+    sockets = _Sockets()
+    timer = Timer(max(0, deadline.remaining), sockets.end)
+    timer.daemon = True
+    timer.start()
+    token = _CURRENT.set(sockets)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+        timer.cancel()
+        sockets.close()
+    if sockets.have_ended:
+        raise RequestError("its response was cut off")
+
+
+@final
+class _Sockets:
+    """Duplicates of the sockets of a block: TLS takes the first over, and responses close them."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._sockets: list[socket.socket] = []
+        self.have_ended = False
+
+    def add(self, connected: socket.socket) -> None:
+        with self._lock:
+            self._sockets.append(socket.socket(fileno=socket.dup(connected.fileno())))
+            if self.have_ended:
+                self.end()
+
+    def end(self) -> None:
+        with self._lock:
+            self.have_ended = True
+            for each in self._sockets:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with self._lock:
+            for each in self._sockets:
+                each.close()
+            self._sockets.clear()
+
+
+_CURRENT: Final[ContextVar[_Sockets | None]] = ContextVar("_CURRENT", default=None)
+
+
+def _end_in_time(connected: socket.socket | None) -> None:
+    sockets = _CURRENT.get()
+    if sockets is not None and connected is not None:
+        sockets.add(connected)
+
+
+class _Connection(HTTPConnection):
+    """Ends with the block that uses it, and gives each address a share of the time to connect."""
+
+    def __init__(self, host: str, *args: Any, **named: Any) -> None:
+        super().__init__(host, *args, **named)
+        self._name = host  # ``self.host`` lacks a dot at its end
+
+    @property
+    def sock(self) -> socket.socket | None:
+        """The socket, before and after its TLS handshake."""
+        return self._socket
+
+    @sock.setter
+    def sock(self, connected: socket.socket | None) -> None:
+        self._socket = connected
+        _end_in_time(connected)
+
+    def request(self, *args: Any, **named: Any) -> None:
+        _end_in_time(self.sock)  # which another block may have opened
+        super().request(*args, **named)
+
+    def connect(self) -> None:
+        deadline = Deadline.after(Timeout.resolve_default_timeout(self.timeout))
+        hosts = self._addresses(deadline)
+        while hosts:
+            # A share for each address, so that one that is silent does not take all of the time.
+            self.timeout = max(_MIN_S, deadline.remaining / len(hosts))
+            self.host = hosts.pop(0)
+            try:
+                super().connect()
+            except (ConnectTimeoutError, NewConnectionError):
+                if not hosts:
+                    raise
+            else:
+                return
+            finally:
+                self.host = self._name
+
+    def _addresses(self, deadline: Deadline) -> list[str]:
+        try:
+            found = resolve(self._name, self.port, deadline)
+        except UnicodeError:
+            raise LocationParseError(f"'{self._name}', which is no name of a host") from None
+        except OSError as error:
+            raise NewConnectionError(self, str(error)) from error
+        # A proxy's own TLS is for its name.
+        return [self._name] if self.proxy else [address[0] for *_, address in found]
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    def connect(self) -> None:
+        # The certificate is for the name, not for the address.
+        self.server_hostname = self.server_hostname or (None if self.proxy else self._name)
+        super().connect()
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..application.values.column_decoder import ColumnDecoder, NewSchemas
 from ..application.values.schema_cache import PATIENCE_S, SchemaCache
-from ..domain.errors import OptionsError, requires_extra
+from ..domain.errors import OptionsError
 from ..domain.values.registry import registry_problems, registry_settings
 from ..domain.values.value_options import OnNewSchema
 
@@ -63,13 +63,12 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
     """Return a registry that keeps what it has found; no request is sent yet.
 
     :raises OptionsError: if the options cannot be used.
-    :raises MissingDependencyError: if the extra ``registry`` is not installed.
     """
     problems = registry_problems(options)
     if problems:
         raise OptionsError(problems)
-    with requires_extra("registry", "requests", "The HTTP client for schema registries"):
-        from ..adapters.values.registry.http_registry import HttpSchemaRegistry
+    from ..adapters.values.registry.http_registry import HttpSchemaRegistry
+
     try:
         settings = registry_settings(options)
         patience_s = min(PATIENCE_S, settings.timeout_ms / 1_000)

@@ -3,17 +3,20 @@
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Final
+from urllib.parse import urlsplit
 
 import pytest
 from kafka.errors import KafkaConnectionError
 
 from pyspark_kafka.adapters.checkpoints import hdfs
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
-from pyspark_kafka.adapters.http import RequestError, connect, request
+from pyspark_kafka.adapters.http import RequestError, request
 from pyspark_kafka.adapters.kafka_python.sockets import open_socket
 from pyspark_kafka.adapters.name_resolution import UnresolvedError, resolve
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
@@ -21,6 +24,9 @@ from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.ports.clock import Deadline
 from pyspark_kafka.testing import await_until
 from tests.slowness import bound_s
+
+from ...servers.certificates import Authority
+from ...servers.http_server import Request, Response, serving
 
 TIMEOUT_S: Final = 0.1
 SLACK_S: Final = bound_s(5)
@@ -97,37 +103,56 @@ def test_a_storage_whose_name_is_not_resolved(lookups, monkeypatch):
     assert lookups.hosts == ["slow.example"]
 
 
-def test_all_addresses_are_tried(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as closed:
-        closed.bind(("127.0.0.2", listener.getsockname()[1]))
-        found = [
-            (socket.AF_INET, socket.SOCK_STREAM, 0, "", (f"127.0.0.{last}", 0)) for last in (2, 1)
-        ]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-        port = listener.getsockname()[1]
-        with connect("two.example", port, 30, [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]) as one:
-            assert one.getpeername() == ("127.0.0.1", port)
-            assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-def test_a_silent_address_leaves_time_for_the_next(monkeypatch):
+@contextlib.contextmanager
+def full_listener(port: int) -> Iterator[None]:
+    """Yield while connections to 127.0.0.2 are neither accepted nor refused."""
     with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.create_server(("127.0.0.2", listener.getsockname()[1]), backlog=0) as full,
+        socket.create_server(("127.0.0.2", port), backlog=0) as full,
+        contextlib.ExitStack() as clients,
     ):
-        port = listener.getsockname()[1]
+        # Linux drops connections to a listener whose queue is full.
+        for _ in range(3):
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        yield
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_address_that_is_away_leaves_time_for_the_next(monkeypatch, tmp_path, scheme, is_silent):
+    """The name is in the request and in the certificate, not the address."""
+    authority, requests = Authority(), []
+
+    def respond(request: Request) -> Response:
+        requests.append(request)
+        return Response(b"good")
+
+    own = None
+    if scheme == "https":
+        certificate = authority.issue("server", hosts=["two.example"])
+        own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        own.load_cert_chain(certificate.write_pem(tmp_path / "server.pem"))
+    with serving(respond, own) as url, contextlib.ExitStack() as first:
+        port = urlsplit(url).port
+        if is_silent:
+            first.enter_context(full_listener(port))
         found = [
             (socket.AF_INET, socket.SOCK_STREAM, 0, "", (f"127.0.0.{last}", 0)) for last in (2, 1)
         ]
-        with contextlib.ExitStack() as clients:
-            # Linux drops connections to a listener whose queue is full.
-            for _ in range(3):
-                client = clients.enter_context(socket.socket())
-                client.setblocking(False)
-                client.connect_ex(full.getsockname())
-            monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-            with connect("two.example", port, 0.6) as one:
-                assert one.getpeername() == ("127.0.0.1", port)
+        original = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, *args, **named: (
+                found if host == "two.example" else original(host, *args, **named)
+            ),
+        )
+        address = f"{scheme}://two.example:{port}/x"
+        trusted = ssl.create_default_context(cadata=authority.pem)
+        response = request("GET", address, {}, Deadline.after(bound_s(1)), tls=trusted)
+    assert response.body == b"good"
+    assert requests[0].headers["Host"] == f"two.example:{port}"
 
 
 def test_a_name_that_no_host_can_have():

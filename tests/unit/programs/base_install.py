@@ -37,12 +37,9 @@ from pyspark_kafka.domain.options.sink import parse_sink_options
 from pyspark_kafka.domain.options.source import parse_source_options
 
 NEED_EXTRAS = (
-    "adapters.bounded_session",
     "adapters.confluent",
     "adapters.values.protobuf",
-    "adapters.values.registry",
     "adapters.spark",
-    "adapters.checkpoints.hdfs",
     "bootstrap.spark",
     "testing",
 )

@@ -97,7 +97,7 @@ class ObjectDirectory(LogDirectory):
         try:
             return sync(self._filesystem.loop, call, *args, timeout=timeout_s, **named)
         except FSTimeoutError as error:
-            raise TimeoutError(f"its response was not complete within {OPERATION_S:g} s") from error
+            raise TimeoutError("its response was not complete in time") from error
 
     def _remove(self, names: Collection[str], deadline: Deadline) -> None:
         if names:

@@ -124,7 +124,6 @@ class MemoryDirectory(LogDirectory):
 
 _PACKAGES: Final = {
     **dict.fromkeys(("s3", "s3a"), ("s3fs", "s3")),
-    **dict.fromkeys(("hdfs", "webhdfs"), ("requests", "hdfs")),
     **dict.fromkeys(("gs", "gcs"), ("gcsfs", "")),
     **dict.fromkeys(("abfs", "abfss", "az"), ("adlfs", "")),
 }
@@ -154,21 +153,20 @@ def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
 
 
 def _hdfs(location: Location) -> LogDirectory:
-    from .hdfs import HdfsDirectory, webhdfs_options
+    from .hdfs import HdfsDirectory
+    from .hdfs_server import HdfsServer
 
     # pyarrow's rename over libhdfs replaces existing files. So hdfs:// uses WebHDFS too, on the
     # same host; the port in an hdfs:// URL belongs to another protocol.
     url = urlsplit(location.url)
-    login = {"user": url.username, "password": url.password}
-    named: dict[str, Any] = {name: unquote(value) for name, value in login.items() if value}
-    named |= {"host": url.hostname} if url.hostname else {}
+    parts = {"host": url.hostname, "user": url.username, "password": url.password}
+    named: dict[str, Any] = {name: unquote(part) for name, part in parts.items() if part}
     if location.scheme == "webhdfs" and url.port is not None:
         named["port"] = url.port
-    options = webhdfs_options({**named, **location.options})
+    options = {**named, **location.options}
     if "host" not in options:
         raise OSError("neither the URL nor the storage options have a 'host'")
-    filesystem, path = _filesystem(f"webhdfs://{options.pop('host')}{url.path}", options)
-    return HdfsDirectory(filesystem, path)
+    return HdfsDirectory(HdfsServer(**options), url.path)
 
 
 def _s3(location: Location) -> LogDirectory:

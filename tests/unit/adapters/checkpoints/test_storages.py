@@ -5,7 +5,7 @@ import sys
 import pytest
 from fsspec.registry import _registry as known_to_fsspec
 
-from pyspark_kafka.adapters.checkpoints.hdfs import webhdfs_options
+from pyspark_kafka.adapters.checkpoints.hdfs_server import HdfsServer
 from pyspark_kafka.adapters.checkpoints.metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.checkpoints.storages import location_of, place_of
 from pyspark_kafka.bootstrap.checks import check_sink, check_source
@@ -51,9 +51,35 @@ def test_keys_in_the_url_of_a_bucket_become_options():
 def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch):
     """The default user is Hadoop's or the process's, unless other authentication is set."""
     monkeypatch.setenv("HADOOP_USER_NAME", "ada")
-    assert webhdfs_options({"host": "h"}) == {"host": "h", "port": 9870, "user": "ada"}
-    assert webhdfs_options({"token": "t", "port": 1}) == {"token": "t", "port": 1}
-    assert "user" not in webhdfs_options({"kerberos": True})
+    server = HdfsServer(host="h")
+    assert server.url == "http://h:9870/webhdfs/v1"
+    assert server.parameters() == {"user.name": "ada"}
+
+
+@pytest.mark.parametrize(
+    ("login", "parameters"),
+    [
+        ({"token": "t"}, {"delegation": "t"}),
+        ({"kerberos": True, "proxy_to": "ann"}, {"doas": "ann"}),
+        ({"user": "u", "password": "p"}, {}),
+        ({"user": "u"}, {"user.name": "u"}),
+    ],
+)
+def test_a_login_to_hdfs_is_a_parameter_or_a_header(login, parameters):
+    assert HdfsServer(host="h", **login).parameters() == parameters
+
+
+@pytest.mark.parametrize(
+    "options", [{"kerberos": True, "user": "u"}, {"token": "t", "user": "u"}, {"password": "p"}]
+)
+def test_two_logins_to_hdfs_and_half_a_login_are_refused(options):
+    with pytest.raises(ValueError, match="log in by 'user' and 'password', by 'token' or by"):
+        HdfsServer(host="h", **options)
+
+
+def test_files_of_tls_that_are_unusable_are_named(tmp_path):
+    with pytest.raises(ValueError, match="'session_cert' or 'session_verify' is unusable: "):
+        HdfsServer(host="h", session_cert=str(tmp_path / "none.pem")).tls()
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
@@ -72,8 +98,6 @@ def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -
     ("scheme", "package", "requirement"),
     [
         ("s3", "s3fs", "'pyspark-kafka[s3]'"),
-        ("hdfs", "requests", "'pyspark-kafka[hdfs]'"),
-        ("webhdfs", "requests", "'pyspark-kafka[hdfs]'"),
         ("gs", "gcsfs", "gcsfs"),
         ("gcs", "gcsfs", "gcsfs"),
         ("az", "adlfs", "adlfs"),

@@ -186,7 +186,7 @@ def test_an_endpoint_that_does_not_end(scheme, sent):
     ("body", "step", "timeout_s", "error"),
     [
         (bytes(MAX_RESPONSE_BYTES + 1), 1 << 16, 5, f"exceeds {MAX_RESPONSE_BYTES} bytes"),
-        (b"{}" * 500, 2, 0.3, "did not answer in time"),
+        (b"{}" * 500, 2, 0.3, "not complete in time"),
     ],
 )
 def test_a_response_without_end(body, step, timeout_s, error):

@@ -7,13 +7,8 @@ import json
 import random
 import re
 import time
-from dataclasses import dataclass, field
-from http.cookiejar import DefaultCookiePolicy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, final
-
-from requests import RequestException, Session
-from requests.utils import get_environ_proxies
-from urllib3.exceptions import HTTPError
 
 from ....domain.security.secrets import hide
 from ....domain.values.errors import (
@@ -24,14 +19,11 @@ from ....domain.values.errors import (
 )
 from ....domain.values.registry import with_registry_names
 from ....ports.clock import Deadline
-from ...bounded_session import bound_session
-from ...http import within
-from ...process_local import ProcessLocal
+from ...http import HttpClient, RequestError, Response
 from ...security.tls_context import CurrentContext, PemFiles
-from ...security.tokens import one_line, readable
+from ...security.tokens import readable
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Mapping
 
     from ....domain.values.registry import RegistryServer, RegistrySettings
@@ -43,7 +35,6 @@ MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 
 MAX_CONNECT_S: Final = 5.0
 
-_CHUNK: Final = 64 * 1024
 _MIN_PAUSE_S: Final = 0.1
 _MAX_PAUSE_S: Final = 2.0
 
@@ -62,9 +53,6 @@ _CONFLICT: Final = 409
 _REFUSALS: Final = frozenset({401, 403, 422})
 _PASSING: Final = frozenset({408, 425, 429})
 _SERVER_ERROR: Final = 500
-
-_UNTRUSTED: Final = "certificate verify failed"
-"""OpenSSL's words for a certificate that is not trusted, or is of another host."""
 
 _MAX_CONFLICT_TEXT: Final = 2_000
 """Registries say there what is incompatible, and how."""
@@ -144,21 +132,6 @@ class Request:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Response:
-    status: int
-    content: bytes = field(repr=False)
-
-
-class _AttemptError(Exception):
-    """An attempt failed; the message is the reason."""
-
-    def __init__(self, reason: str, *, may_pass: bool = True) -> None:
-        super().__init__(reason)
-        self.may_pass = may_pass
-
-
-@final
 class RestClient:
     """Sends requests to the servers of a registry in turn; any thread may use it.
 
@@ -172,11 +145,12 @@ class RestClient:
         """
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1_000
-        self._tls = _current_context(settings)
+        tls = _current_context(settings)
+        self._client = HttpClient(
+            lambda: tls.context if tls else None, uses_proxies=True, max_connect_s=MAX_CONNECT_S
+        )
         self._first = 0
         """The server that answered last: one that is away is not waited for by each request."""
-
-        self._session: ProcessLocal[tuple[ssl.SSLContext | None, Session]] = ProcessLocal()
 
     def request(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
         """Return what ``parse`` makes of the answer; it raises ``NonsenseError`` of a wrong one.
@@ -198,15 +172,15 @@ class RestClient:
         deadline = Deadline.after(self._timeout_s)
         pause_s = _MIN_PAUSE_S
         while True:
-            failures: list[_AttemptError] = []
+            failures: list[RequestError] = []
             unknown: UnknownSchemaError | None = None
             servers, first = self._settings.servers, self._first
             for place in (*range(first, len(servers)), *range(first)):
                 try:
                     found = parse(request.read(self._answer(servers[place], request, deadline)))
                 except NonsenseError as error:
-                    failures.append(_AttemptError(str(error)))
-                except _AttemptError as error:
+                    failures.append(RequestError(str(error)))
+                except RequestError as error:
                     failures.append(error)
                 except UnknownSchemaError as error:
                     # Another server may be ahead, also one that does not answer now: they follow
@@ -226,9 +200,7 @@ class RestClient:
 
     def close(self) -> None:
         """Close the connections of this process."""
-        found = self._session.pop()
-        if found is not None:
-            found[1].close()
+        self._client.close()
 
     def _answer(self, server: RegistryServer, request: Request, deadline: Deadline) -> bytes:
         """Return the content of a good answer."""
@@ -237,48 +209,26 @@ class RestClient:
         remaining_s = deadline.remaining
         share_s = self._timeout_s / (2 * len(self._settings.servers))
         seconds = max(0.001, min(remaining_s, max(remaining_s / 2, share_s)))
-        try:
-            with within(seconds):
-                response = self._send(server, request, seconds)
-        except (RequestException, HTTPError, OSError, ValueError) as error:
-            # As Kafka's clients do, wait for no other certificate.
-            may_pass = _UNTRUSTED not in str(error)
-            raise _AttemptError(_reason_of(error), may_pass=may_pass) from None
+        base = native_url(server.url) if request.is_native else server.url
+        response = self._client.request(
+            request.method,
+            f"{base}/{request.path}",
+            self._headers(server, request),
+            Deadline.after(seconds),
+            body=None if request.body is None else json.dumps(request.body).encode(),
+            max_bytes=MAX_RESPONSE_BYTES,
+        )
         if 200 <= response.status < 300:
-            return response.content
+            return response.body
         self._raise_refusal(request, response)
-        raise _AttemptError(
+        raise RequestError(
             _described(response),
             may_pass=response.status in _PASSING or response.status >= _SERVER_ERROR,
         )
 
-    def _send(self, server: RegistryServer, request: Request, seconds: float) -> _Response:
-        base = native_url(server.url) if request.is_native else server.url
-        url = f"{base}/{request.path}"
-        with self._current_session().request(
-            request.method,
-            url,
-            headers=self._headers(server, request),
-            data=None if request.body is None else json.dumps(request.body).encode(),
-            timeout=(min(seconds, MAX_CONNECT_S), seconds),
-            proxies=get_environ_proxies(url),
-            allow_redirects=False,
-            stream=True,
-        ) as response:
-            if response.headers.get("Content-Encoding", "identity") != "identity":
-                raise _AttemptError("its answer is compressed, which was not asked for")
-            content = bytearray()
-            while chunk := response.raw.read(_CHUNK, decode_content=False):
-                content += chunk
-                if len(content) > MAX_RESPONSE_BYTES:
-                    raise _AttemptError(f"its answer exceeds {MAX_RESPONSE_BYTES} bytes")
-            return _Response(response.status_code, bytes(content))
-
     def _headers(self, server: RegistryServer, request: Request) -> dict[str, str]:
         headers = {
             "Accept": "*/*" if request.is_native else _ACCEPTED,
-            "Accept-Encoding": "identity",
-            "User-Agent": "pyspark-kafka",
             **dict(self._settings.headers),
         }
         if request.group:
@@ -291,12 +241,12 @@ class RestClient:
             headers["Authorization"] = f"Basic {_base64(server.login)}"
         return headers
 
-    def _raise_refusal(self, request: Request, response: _Response) -> None:
+    def _raise_refusal(self, request: Request, response: Response) -> None:
         """Raise an error of the user's or of the data, if it is one."""
         url = self._settings.url
-        code, message = error_of(response.content)
+        code, message = error_of(response.body)
         if response.status == 404 and (
-            _is_unknown(response.content) if request.is_native else code in _UNKNOWN_CODES
+            _is_unknown(response.body) if request.is_native else code in _UNKNOWN_CODES
         ):
             raise UnknownSchemaError(url, request.what)
         if response.status == _CONFLICT:
@@ -314,13 +264,6 @@ class RestClient:
         secrets = (*map(_base64, logins), *passwords, str(self._settings.token))
         return readable(hide(text, secrets), max_text).rstrip(".")
 
-    def _current_session(self) -> Session:
-        tls = self._tls.context if self._tls else None
-        found = self._session.get()
-        if found is None or found[0] is not tls:
-            found = self._session.set((tls, _new_session(tls)))
-        return found[1]
-
 
 def _current_context(settings: RegistrySettings) -> CurrentContext | None:
     if not any(server.url.startswith("https:") for server in settings.servers):
@@ -332,15 +275,6 @@ def _current_context(settings: RegistrySettings) -> CurrentContext | None:
         raise ValueError(with_registry_names(str(error))) from None
 
 
-def _new_session(tls: ssl.SSLContext | None) -> Session:
-    session = Session()
-    bound_session(session, tls)
-    # No login of ~/.netrc, no certificates of REQUESTS_CA_BUNDLE; proxies are passed explicitly.
-    session.trust_env = False
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    return session
-
-
 def _is_unknown(content: bytes) -> bool:
     try:
         return json_object(content).get("name") in _UNKNOWN_NAMES
@@ -348,14 +282,8 @@ def _is_unknown(content: bytes) -> bool:
         return False
 
 
-def _reason_of(error: Exception) -> str:
-    text = one_line(error)
-    # The first line of another server's answer, which may be secret, is in the error.
-    return "its answer is not HTTP" if "BadStatusLine" in text else text
-
-
-def _described(response: _Response) -> str:
-    code, message = error_of(response.content)
+def _described(response: Response) -> str:
+    code, message = error_of(response.body)
     number = f" (error code {code})" if code else ""
     return f"HTTP {response.status}{number}{': ' if message else ''}{message}"
 
