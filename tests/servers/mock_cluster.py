@@ -11,6 +11,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "cluster_destroy": (None, (c_void_p,)),
     "cluster_bootstraps": (c_char_p, (c_void_p,)),
     "topic_create": (c_int, (c_void_p, c_char_p, c_int, c_int)),
+    "partition_set_leader": (c_int, (c_void_p, c_char_p, c_int32, c_int32)),
     "broker_set_down": (c_int, (c_void_p, c_int32)),
     "broker_set_up": (c_int, (c_void_p, c_int32)),
     "broker_set_rtt": (c_int, (c_void_p, c_int32, c_int)),
@@ -18,7 +19,10 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 
 class MockCluster:
-    """A context manager that runs one broker; it knows transactions and groups."""
+    """A context manager that runs brokers; they know transactions and groups."""
+
+    def __init__(self, brokers: int = 1) -> None:
+        self._brokers = brokers
 
     def __enter__(self) -> Self:
         library = load()
@@ -30,7 +34,7 @@ class MockCluster:
         conf = library.rd_kafka_conf_new()
         self._client = library.rd_kafka_new(PRODUCER, conf, error, len(error))
         assert self._client, error.value
-        self._cluster = self._call("cluster_new", self._client, 1)
+        self._cluster = self._call("cluster_new", self._client, self._brokers)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -44,6 +48,14 @@ class MockCluster:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         assert not self._call("topic_create", self._cluster, name.encode(), partitions, 1)
+
+    def lead(self, topic: str, partition: int, broker: int) -> None:
+        name = topic.encode()
+        assert not self._call("partition_set_leader", self._cluster, name, partition, broker)
+
+    def end(self, broker: int) -> None:
+        """End a broker; its partitions keep it as their leader."""
+        assert not self._call("broker_set_down", self._cluster, broker)
 
     def end_connections(self) -> None:
         """End all connections; new ones are accepted."""

@@ -39,7 +39,7 @@ _QUEUE: Final = {
     "log.queue": "true"
 }
 
-_PURGE_ALL: Final = 0x1 | 0x2
+PURGE_ALL: Final = 0x1 | 0x2
 """``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
 
 _REFRESH: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -102,7 +102,7 @@ class _Parts:
         library = self.library
         if self.kind == PRODUCER:
             # librdkafka would wait for what is queued.
-            library.rd_kafka_purge(self.client, _PURGE_ALL)
+            library.rd_kafka_purge(self.client, PURGE_ALL)
         # The client last: librdkafka waits until nothing refers to it.
         for fetch in self.fetches:
             fetch.end()

@@ -86,8 +86,9 @@ def producer_config(producer: ProducerSettings) -> dict[str, str]:
         # Rounded up, so that a record of the maximum size fits.
         "queue.buffering.max.kbytes": str(clamp(1, -(-buffer // 1_024), INT32_MAX)),
         "queue.buffering.max.messages": str(clamp(1, buffer // _MESSAGE_OVERHEAD, INT32_MAX)),
-        # librdkafka requires it to be less than the delivery time-out.
-        "linger.ms": str(min(_LINGER_MS, producer.delivery_timeout_ms - 1)),
+        # Its limit would include the wait behind other records: ``AwaitedRecords`` has another.
+        "message.timeout.ms": str(INT32_MAX),
+        "linger.ms": str(_LINGER_MS),
         PARTITIONER: "random" if producer.ignores_keys else "murmur2_random",
     }
     if producer.compression_level is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -13,6 +15,8 @@ from confluent_kafka import KafkaError, KafkaException
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
 from ...ports.clock import Deadline, still_waiting
+from ..partitioning.topic_rows import NO_PARTITION
+from .awaited_records import AwaitedRecords
 from .delivery_errors import (
     WITHOUT_OFFSET,
     Undelivered,
@@ -22,13 +26,14 @@ from .delivery_errors import (
 )
 from .error_codes import (
     FATAL,
+    MESSAGE_TIMED_OUT,
     NOT_SERVING_ERRORS,
     PURGED_ERRORS,
     QUEUE_FULL,
     REFUSED_RESOURCES,
     UNREACHABLE_ERRORS,
 )
-from .handle import ERROR_SIZE
+from .handle import ERROR_SIZE, PURGE_ALL
 from .librdkafka import (
     EVENT_DR,
     LISTED_LATEST,
@@ -52,6 +57,9 @@ if TYPE_CHECKING:
 FLUSH_MS: Final = 100
 """How long a flush waits for reports before failures are checked."""
 
+_PURGED_MS: Final = 1_000
+"""How long to wait for the first report of a purged record."""
+
 FULL_MS: Final = 1
 """How long to wait when the queue is full; librdkafka does not report when it has room."""
 
@@ -70,8 +78,11 @@ class ProducerHandle:
         config: Mapping[str, str],
         max_uncounted: int,
         topic: str | None = None,
+        delivery_timeout_s: float = math.inf,
     ) -> None:
         """Create the handle; no request is sent yet, but a first login.
+
+        Records fail once their partition has accepted none for ``delivery_timeout_s``.
 
         ``max_uncounted`` limits the queued bytes of keys and headers, which librdkafka does not
         count; one call of ``send`` may exceed it. All records go to ``topic``, if there is one.
@@ -84,7 +95,10 @@ class ProducerHandle:
         client = self._handle.client
         self._calls = ProducerCalls(library, client)
         is_idempotent = config.get(IDEMPOTENCE) == "true"
-        self._reports = DeliveryReports(library, is_idempotent=is_idempotent)
+        self._awaited = AwaitedRecords(delivery_timeout_s)
+        self._reports = DeliveryReports(
+            library, self._awaited.acknowledge, is_idempotent=is_idempotent
+        )
         self._leaders = LeaderCheck(library, client) if is_idempotent else None
         self._failed: Undelivered | None = None
         self._max_uncounted = max_uncounted
@@ -142,7 +156,7 @@ class ProducerHandle:
             self.flush()
         self._uncounted += uncounted_bytes(columns, rows.rows)
         while True:
-            at, code = produce(
+            queued, code = produce(
                 columns,
                 bases,
                 rows.rows,
@@ -152,6 +166,8 @@ class ProducerHandle:
                 output,
                 self._calls.arrays,
             )
+            self._awaited.add(rows, at, queued)
+            at = queued
             if code == 0:
                 return
             if code != QUEUE_FULL:
@@ -205,6 +221,12 @@ class ProducerHandle:
 
     def _check(self, wait_ms: int = 0) -> None:
         self._handle_events(wait_ms)
+        stalled = self._awaited.stalled()
+        if stalled is not None and self._failed is None:
+            reason = KafkaError(MESSAGE_TIMED_OUT).str()
+            self._failed = Undelivered(*stalled, 0, MESSAGE_TIMED_OUT, reason)
+            self._library.rd_kafka_purge(self._handle.client, PURGE_ALL)
+            self._handle_events(_PURGED_MS)
         failure = self.failure()
         if failure is not None:
             raise failure
@@ -224,9 +246,22 @@ class ProducerHandle:
             is_known = not record.code and self._reports.has_appended(partition)
             if is_known and self._is_same(record.topic, is_same):
                 self._reports.deliver(address)
-            # The fatal error after which they were purged says more.
-            elif record.code not in PURGED_ERRORS:
+                self._awaited.acknowledge(*partition, 1)
+            elif record.code in PURGED_ERRORS:
+                self._measure_failed(record)
+            else:
                 self._failed = to_report(self._failed, record)
+
+    def _measure_failed(self, purged: Undelivered) -> None:
+        """Take the size of the record that timed out from the report of its purge.
+
+        Of others, the fatal error after which they were purged says more.
+        """
+        failed = self._failed
+        if failed is None or failed.size or failed.code != MESSAGE_TIMED_OUT:
+            return
+        if failed.topic == purged.topic and failed.partition in {purged.partition, NO_PARTITION}:
+            self._failed = replace(failed, size=purged.size)
 
     def _is_same(self, topic: str, known: dict[str, bool]) -> bool:
         """Return whether a topic is the one of the first record; a batch is asked for once."""

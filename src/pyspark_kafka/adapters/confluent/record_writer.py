@@ -130,4 +130,6 @@ class ConfluentRecordWriter(RecordWriter):
 
     def _new_client(self) -> ProducerHandle:
         config = self._cluster.settings.config(FORCED, self._tuned)
-        return ProducerHandle(self._cluster, config, self._producer.buffer_memory, self._topic)
+        producer = self._producer
+        timeout_s = producer.delivery_timeout_ms / 1_000
+        return ProducerHandle(self._cluster, config, producer.buffer_memory, self._topic, timeout_s)

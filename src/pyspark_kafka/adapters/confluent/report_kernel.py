@@ -14,7 +14,7 @@ from .librdkafka import Message
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..kernels.arrays import Int64Array, UInt64Array
 
@@ -44,8 +44,16 @@ class DeliveryReports:
     that a leader has appended a record.
     """
 
-    def __init__(self, library: ctypes.CDLL, *, is_idempotent: bool) -> None:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        acknowledge: Callable[[str, int, int], None] = lambda *_: None,
+        *,
+        is_idempotent: bool,
+    ) -> None:
+        """Take what is called with each topic, partition and number of delivered records."""
         self._library = library
+        self._acknowledge = acknowledge
         self._min_offset = 0 if is_idempotent else _ANY_OFFSET
         self._messages: UInt64Array = np.zeros(REPORTS, np.uint64)
         self._runs: Int64Array = np.zeros((REPORTS, 4), np.int64)
@@ -78,6 +86,7 @@ class DeliveryReports:
                 names[topic] = self._library.rd_kafka_topic_name(topic).decode()
             self._delivered[output] += delivered
             self._appended.add(TopicPartition(names[topic], partition))
+            self._acknowledge(names[topic], partition, delivered)
 
     def has_appended(self, partition: TopicPartition) -> bool:
         """Return whether a record of this partition was reported with its offset before."""

@@ -115,6 +115,7 @@ class AtLeastOnceSink(StreamSink):
             tuned = {**producer_config(producer), **STREAM_TUNED}
             config = self._cluster.settings.config(FORCED, tuned)
             buffer, topic = producer.buffer_memory, self._options.topic
-            self._producer = ProducerHandle(self._cluster, config, buffer, topic)
+            timeout_s = producer.delivery_timeout_ms / 1_000
+            self._producer = ProducerHandle(self._cluster, config, buffer, topic, timeout_s)
             self._producer.notify(self._file)
         return self._producer

@@ -30,7 +30,6 @@ batch_size=0 -> batch.size=1
 compression='zstd' compression_level=22 -> compression.type=zstd compression.level=12
 compression='zstd' compression_level=-5 -> compression.type=zstd compression.level=-1
 compression='gzip' compression_level=4 -> compression.type=gzip compression.level=4
-delivery_timeout_ms=1 -> message.timeout.ms=1 linger.ms=0
 ignores_keys=True -> partitioner=random
 max_block_ms=9223372036854775807 -> topic.metadata.propagation.max.ms=3600000
 is_idempotent=False max_in_flight=2147483647 -> max.in.flight.requests.per.connection=1000000 \
