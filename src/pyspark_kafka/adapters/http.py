@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -62,6 +63,15 @@ class Response:
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     url: str = field(default="", repr=False)
+
+
+def json_fields(content: bytes) -> Mapping[str, Any]:
+    """Return the fields of a JSON object; none if the content is another one."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @final
@@ -171,8 +181,8 @@ def _proxy_of(url: str) -> str:
     """Return the URL of the proxy that the environment names for a URL, or nothing."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all", "")
-    host = parts.hostname or ""
-    if proxy_bypass(f"{host}:{parts.port}") or _is_in_network(host, proxies.get("no", "")):
+    named = parts.netloc.rpartition("@")[2]
+    if proxy_bypass(named) or _is_in_network(parts.hostname or "", proxies.get("no", "")):
         return ""
     return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 

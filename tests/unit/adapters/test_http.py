@@ -54,6 +54,13 @@ def test_no_proxy_is_used_for_excepted_hosts(proxied, monkeypatch, networks):
         assert get(proxied, url.replace("localhost", "127.0.0.1")) == b"direct"
 
 
+def test_an_excepted_domain_needs_no_port(proxied, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "invalid")
+    with pytest.raises(RequestError, match="gaierror"):
+        get(proxied, "http://registry.invalid/x")
+
+
 def test_a_proxy_that_opens_a_tunnel_for_ever_ends_in_time(proxied, monkeypatch):
     with trickling_listener(b"HTTP/1.1 " + b"0" * 60_000, pause_s=0.01) as listener:
         monkeypatch.setenv("https_proxy", f"http://{listener.address}")

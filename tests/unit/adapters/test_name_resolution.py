@@ -134,7 +134,7 @@ def test_an_address_that_is_away_leaves_time_for_the_next(monkeypatch, tmp_path,
         own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         own.load_cert_chain(certificate.write_pem(tmp_path / "server.pem"))
     with serving(respond, own) as url, contextlib.ExitStack() as first:
-        port = urlsplit(url).port
+        port = urlsplit(url).port or 0
         if is_silent:
             first.enter_context(full_listener(port))
         found = [

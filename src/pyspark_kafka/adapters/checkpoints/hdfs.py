@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from ...ports.clock import Deadline
-from ..http import HttpClient, OversizedResponseError, RequestError, Response
+from ..http import HttpClient, OversizedResponseError, RequestError, Response, json_fields
 from .directory import (
     MAX_FILE_BYTES,
     OPERATION_S,
@@ -295,10 +294,7 @@ def _require(expected: Sequence[HTTPStatus], response: Response) -> None:
 
 def _field(response: Response, name: str, kind: type[T]) -> T:
     """Return a field of a response in JSON, which another server's response does not have."""
-    try:
-        found = json.loads(response.body)[name]
-    except (ValueError, KeyError, TypeError):
-        found = None
+    found = json_fields(response.body).get(name)
     if not isinstance(found, kind):
         raise UnexpectedResponseError(
             f"Unexpected HTTP response: no JSON with '{name}' from {_server(response.url)}"
@@ -314,11 +310,10 @@ def _server(url: str) -> str:
 
 def _failure(response: Response) -> OSError:
     """Return the exception that Hadoop's server sent as JSON, or else the HTTP status."""
-    try:
-        remote = json.loads(response.body)["RemoteException"]
-        name, message = remote["exception"], remote["message"]
-    except (ValueError, KeyError, TypeError):
-        name, message = "", f"HTTP {response.status}"
+    remote = json_fields(response.body).get("RemoteException")
+    named = remote if isinstance(remote, dict) else {}
+    name = str(named.get("exception", ""))
+    message = str(named.get("message", f"HTTP {response.status}"))
     if response.status == HTTPStatus.UNAUTHORIZED:
         return PermissionError(message)
     if name == "SafeModeException" or (name in _BUSY and _SAFE_MODE in message):

@@ -5,15 +5,14 @@ No option sets an address: a query must not send requests where it likes.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from ...domain.reading.racks import RackNotFoundError, checked_rack
 from ...ports.clock import Deadline
 from ...ports.reading import RackFinder
-from ..http import MAX_RESPONSE_BYTES, RequestError, Response, request
+from ..http import MAX_RESPONSE_BYTES, RequestError, Response, json_fields, request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +83,8 @@ class AzureRackFinder(RackFinder):
         deadline = Deadline.after(self.timeout_s)
         # The response has the machine's tags and user data, 64 KiB.
         response = _ask("GET", url, {"Metadata": "true"}, deadline, MAX_RESPONSE_BYTES)
-        compute = _json(response.body)
-        if not isinstance(compute, dict):
+        compute = json_fields(response.body)
+        if not compute:
             raise RackNotFoundError(f"GET {url}", "the response is no JSON object")
         location, zone = compute.get("location"), compute.get("zone")
         if not (location and zone and isinstance(location, str) and isinstance(zone, str)):
@@ -111,10 +110,3 @@ def _ask(
 
 def _text(response: Response) -> str:
     return response.body.decode(errors="replace").strip()
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None

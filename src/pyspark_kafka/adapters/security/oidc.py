@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final, final
@@ -15,7 +14,7 @@ from ...domain.security.oauth import OAUTHBEARER
 from ...domain.security.secrets import hide
 from ...ports.clock import Deadline, epoch_ms
 from ...ports.security.token_provider import Token, TokenProvider
-from ..http import RequestError, Response, request
+from ..http import RequestError, Response, json_fields, request
 from .tls_context import Rotating
 from .tokens import BEARER, REFUSALS, readable
 
@@ -112,7 +111,7 @@ def _encoded(source: ClientCredentials) -> str:
 
 
 def _token(response: Response, source: ClientCredentials) -> Token:
-    fields = _json_object(response.body)
+    fields = json_fields(response.body)
     if response.status != _OK:
         said = [str(fields[name]) for name in ("error", "error_description") if fields.get(name)]
         kind = _RefusedError if response.status in REFUSALS else RequestError
@@ -154,14 +153,6 @@ def claims_of(token: str) -> Mapping[str, Any]:
     if len(parts) != 3:
         return {}
     try:
-        return _json_object(base64.urlsafe_b64decode(parts[1] + "=="))
+        return json_fields(base64.urlsafe_b64decode(parts[1] + "=="))
     except (binascii.Error, ValueError):
         return {}
-
-
-def _json_object(content: bytes) -> Mapping[str, Any]:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -19,7 +19,7 @@ from ....domain.values.errors import (
 )
 from ....domain.values.registry import with_registry_names
 from ....ports.clock import Deadline
-from ...http import HttpClient, RequestError, Response
+from ...http import HttpClient, RequestError, Response, json_fields
 from ...security.tls_context import CurrentContext, PemFiles
 from ...security.tokens import readable
 
@@ -81,10 +81,7 @@ def error_of(content: bytes) -> tuple[int, str]:
 
     The message is shown: one of another server may be secret.
     """
-    try:
-        fields = json_object(content)
-    except NonsenseError:
-        return 0, ""
+    fields = json_fields(content)
     code, message = fields.get("error_code"), fields.get("message")
     if type(code) is not int:
         return 0, ""
@@ -276,10 +273,7 @@ def _current_context(settings: RegistrySettings) -> CurrentContext | None:
 
 
 def _is_unknown(content: bytes) -> bool:
-    try:
-        return json_object(content).get("name") in _UNKNOWN_NAMES
-    except NonsenseError:
-        return False
+    return json_fields(content).get("name") in _UNKNOWN_NAMES
 
 
 def _described(response: Response) -> str:
