@@ -8,6 +8,7 @@ from ...domain.reading.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.reading.leader_epochs import NO_EPOCH
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
+from ..kafka_format.column_buffers import BatchBuilder
 from ..kafka_format.column_mask import column_mask
 from .error_codes import PARTITION_EOF
 from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
@@ -22,15 +23,10 @@ if TYPE_CHECKING:
     from ...domain.reading.record_limits import OversizedRecords
     from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
-    from ..kafka_format.column_buffers import BatchBuilder
+    from ..kafka_format.column_buffers import BufferPool, ColumnBuffers
     from ..kernels.arrays import UInt64Array
     from .consumer_handle import FetchQueue
     from .sources import Sources
-
-
-def consumer_mask(projection: Projection) -> int:
-    """Return the columns that the kernel has to write, as bits."""
-    return column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
 
 
 @final
@@ -40,19 +36,19 @@ class MessageGatherer:
     def __init__(
         self,
         partition: TopicPartition,
-        builder: BatchBuilder,
-        mask: int,
+        projection: Projection,
+        memory: BufferPool[ColumnBuffers],
         calls: UInt64Array,
         oversized: OversizedRecords,
         sources: Sources,
     ) -> None:
-        """Take a builder for the columns of ``consumer_mask``, and a consumer's functions."""
+        """Take the memory that a reader's gatherers share, and a consumer's functions."""
         self._sources = sources
         self._oversized = oversized
         self._limits = oversized.limits.numbers
         self._partition = partition
-        self._builder = builder
-        self._mask = mask
+        self._builder = BatchBuilder(partition, projection, memory)
+        self._mask = column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
         self._calls = calls
         self._queue: FetchQueue | None = None
         self._count = 0

@@ -17,14 +17,14 @@ from ...ports.clock import Deadline
 from ...ports.reading import RecordReader
 from ..fetching import Fetched, FetchedPartition, Watermarks, read_range
 from ..kafka_format import status
-from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
+from ..kafka_format.column_buffers import BufferPool, ColumnBuffers
 from ..process_local import ProcessLocal
 from .cluster import Cluster
 from .consumer_handle import FORCED, RACK, TUNED, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
 from .idle_watch import IdleWatch
 from .log_lines import TopicIds
-from .message_gatherer import MessageGatherer, consumer_mask
+from .message_gatherer import MessageGatherer
 from .offset_fetcher import ConfluentOffsetFetcher
 from .range_consumer import MAX_OFFSETS, RangeConsumer, settings_ahead
 from .sources import Sources
@@ -178,14 +178,9 @@ class RangeConsumers:
         """
         consumer = self._consumer_of(offset_range)
         partition = offset_range.partition
-        builder = BatchBuilder(partition, projection, self._memory)
+        calls = consumer.handle.calls
         gatherer = MessageGatherer(
-            partition,
-            builder,
-            consumer_mask(projection),
-            consumer.handle.calls,
-            self._oversized,
-            self._sources,
+            partition, projection, self._memory, calls, self._oversized, self._sources
         )
         replica = None
         if self._near is not None and consumer is not self._leaders:

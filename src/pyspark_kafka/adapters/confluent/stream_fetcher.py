@@ -18,13 +18,13 @@ from ...ports.clock import Deadline
 from ...ports.continuous import PolledRecords
 from ..fetching import LeaderlessPartitions, Watermarks
 from ..kafka_format import status
-from ..kafka_format.column_buffers import BatchBuilder, BufferPool, ColumnBuffers
+from ..kafka_format.column_buffers import BufferPool, ColumnBuffers
 from .cluster import Cluster
 from .cluster_settings import number_of
 from .consumer_handle import FORCED, RACK, TUNED, ConsumerHandle, response_limit
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .log_lines import TopicIds, topic_debug
-from .message_gatherer import MessageGatherer, consumer_mask
+from .message_gatherer import MessageGatherer
 from .offset_fetcher import ConfluentOffsetFetcher
 from .settings import SOCKET_TIMEOUT_MS
 from .sources import Sources
@@ -246,10 +246,9 @@ class StreamFetcher:
         return handle
 
     def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> PartitionFetch:
-        builder = BatchBuilder(partition, self._projection, self._memory)
-        mask = consumer_mask(self._projection)
+        memory, calls = self._memory, handle.calls
         gatherer = MessageGatherer(
-            partition, builder, mask, handle.calls, self._oversized, self._sources
+            partition, self._projection, memory, calls, self._oversized, self._sources
         )
         return PartitionFetch(partition, gatherer, self._cluster.errors)
 
