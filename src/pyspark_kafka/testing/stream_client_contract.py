@@ -29,6 +29,13 @@ def _values(start: int, end: int) -> list[bytes]:
     return [b"v%d" % number for number in range(start, end)]
 
 
+def _read_first(world: World, task: StreamTask, partition: TopicPartition, count: int) -> None:
+    """Produce the first records of a partition, and read them."""
+    world.produce(partition, numbered(0, count))
+    task.assign({partition: 0})
+    task.read_to({partition: count})
+
+
 class _StreamReading(Reading):
     """Reads on from the start of a range until its end has been passed."""
 
@@ -114,9 +121,7 @@ class StreamReadingContract(ReadingContract):
         self, world: World, task: StreamTask, partition: TopicPartition
     ) -> None:
         """A poll returns when a record is produced, long before its time-out."""
-        world.produce(partition, numbered(0, 1))
-        task.assign({partition: 0})
-        task.read_to({partition: 1})
+        _read_first(world, task, partition, 1)
         polling = Event()
 
         def produce() -> None:
@@ -167,10 +172,8 @@ class StreamReadingContract(ReadingContract):
     ) -> None:
         """A further partition does not disturb those that are read already."""
         one, other = (TopicPartition(world.topic(), 0) for _ in range(2))
-        world.produce(one, numbered(0, 10))
         world.produce(other, numbered(0, 10))
-        task.assign({one: 0})
-        task.read_to({one: 10})
+        _read_first(world, task, one, 10)
         assert task.assign({other: 4}) == {other: 4}
         world.produce(one, numbered(10, 20))
         task.read_to({one: 20, other: 10})
@@ -182,9 +185,7 @@ class StreamReadingContract(ReadingContract):
         self, world: World, task: StreamTask, partition: TopicPartition, offset: int
     ) -> None:
         """Assigning a partition again reads it from another offset, backwards or forwards."""
-        world.produce(partition, numbered(0, 10))
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
+        _read_first(world, task, partition, 10)
         world.produce(partition, numbered(10, 20))
         assert task.assign({partition: offset}) == {partition: offset}
         task.read_to({partition: 20})
@@ -207,9 +208,7 @@ class StreamReadingContract(ReadingContract):
         self, world: World, task: StreamTask, partition: TopicPartition
     ) -> None:
         """The partition is read from the offset that is assigned."""
-        world.produce(partition, numbered(0, 20))
-        task.assign({partition: 0})
-        task.read_to({partition: 20})
+        _read_first(world, task, partition, 20)
         task.client.revoke([partition])
         task.assign({partition: 15})
         task.read_to({partition: 20})
@@ -285,9 +284,7 @@ class StreamReadingContract(ReadingContract):
         """A new topic's records are not taken for the old topic's, until it is assigned."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
-        world.produce(partition, numbered(0, 3))
-        task.assign({partition: 0})
-        task.read_to({partition: 3})
+        _read_first(world, task, partition, 3)
         world.delete_topic(partition.topic)
         world.create(partition.topic)
         world.produce(partition, numbered(0, 10))
@@ -305,9 +302,7 @@ class StreamReadingContract(ReadingContract):
         """The next offset of the old topic is out of the new one's range, too."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
-        world.produce(partition, numbered(0, 10))
-        task.assign({partition: 0})
-        task.read_to({partition: 10})
+        _read_first(world, task, partition, 10)
         world.delete_topic(partition.topic)
         world.create(partition.topic)
         world.produce(partition, numbered(0, 3))
@@ -358,9 +353,7 @@ class StreamReadingContract(ReadingContract):
         self, world: World, task: StreamTask, partition: TopicPartition
     ) -> None:
         """A closed client returns nothing, at once or in time."""
-        world.produce(partition, numbered(0, 1))
-        task.assign({partition: 0})
-        task.read_to({partition: 1})
+        _read_first(world, task, partition, 1)
         task.client.close()
         world.produce(partition, numbered(1, 2))
         assert not task.client.poll(_SHORT_S)
