@@ -131,10 +131,10 @@ CUT: Final = (
 @pytest.mark.parametrize("rest", CUT)
 def test_an_answer_that_is_cut_off_is_none(rest):
     with closing_listener(b"HTTP/1.1 200 OK\r\n" + rest) as listener:
-        provider = OidcTokenProvider(source(f"http://{listener.address}"), timeout_s=0.5)
+        provider = OidcTokenProvider(source(f"http://{listener.address}"), timeout_s=1.3)
         with pytest.raises(TokenUnavailableError, match=r"IncompleteRead|InvalidChunk"):
             provider.token()
-        assert listener.connections == 2
+        assert listener.connections >= 2
 
 
 @pytest.mark.parametrize("encodes_header", [False, True])
