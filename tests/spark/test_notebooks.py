@@ -12,7 +12,7 @@ from tests.documents import DOCS
 from tests.slowness import bound_s
 
 NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
-SECONDS = bound_s(120)
+SECONDS = round(bound_s(120))
 EXPECTED = {
     "tour": ["|key| drink|price|", "|ada|coffee|  3.2|", "\n4", "\n4", "\n8"],
     "lag-and-continuous": [
