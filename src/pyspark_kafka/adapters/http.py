@@ -31,6 +31,9 @@ from .name_resolution import UnresolvedError, resolve
 from .process_local import ProcessLocal
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
+_MAX_IDLE: Final = 8
+"""The connections to a server that are kept: as many as threads send requests at the same time."""
+
 _CHUNK_BYTES: Final = 64 * 1024
 _MIN_S: Final = 0.001
 _UNTRUSTED: Final = "certificate verify failed"
@@ -164,7 +167,7 @@ def request(
 
 
 def _new_pools(proxy: str, tls: ssl.SSLContext | None) -> PoolManager:
-    options: dict[str, Any] = {"retries": False, "ssl_context": tls}
+    options: dict[str, Any] = {"retries": False, "ssl_context": tls, "maxsize": _MAX_IDLE}
     if tls is not None and not tls.check_hostname:
         options["assert_hostname"] = False
     if not proxy:

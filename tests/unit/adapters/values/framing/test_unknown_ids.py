@@ -80,7 +80,7 @@ def test_an_unknown_id_is_requested_once(framing, registry):
 
 
 @pytest.mark.parametrize("registry", [((), MAX_LOOK_UPS)], indirect=True)
-def test_many_unknown_ids_are_requested_at_the_same_time(registry):
+def test_many_unknown_ids_are_requested_at_the_same_time(registry, caplog):
     """The server answers after the first one only to as many requests as may be at once."""
     server, cache = registry
     rows = 1 + 3 * MAX_LOOK_UPS
@@ -88,6 +88,7 @@ def test_many_unknown_ids_are_requested_at_the_same_time(registry):
     found = reasons(framing_of(Framing.CONFLUENT, cache), values)
     assert set(found) == {FailureReason.UNKNOWN_SCHEMA}
     assert len(server.requests) == rows
+    assert "Connection pool is full" not in caplog.text
 
 
 @pytest.mark.parametrize("registry", [(("8", "1000005"),)], indirect=True)
