@@ -275,9 +275,9 @@ class Plan:
         start = self._query.start
         if part not in known:
             return False
-        if start.is_time:
-            return known[part] < view[part].start
         is_earliest = dict(start.each).get(part, start.every) == EARLIEST
+        if (start.is_time or is_earliest) and known[part] < view[part].start:
+            return True
         return is_earliest and self._world.oracle.was_replaced(part)
 
     def _is_refused(self, view: View) -> bool:
