@@ -193,6 +193,14 @@ def fresh_name():
     return lambda: f"{prefix}t{next(numbers)}"
 
 
+@pytest.fixture
+def hang_ups():
+    """Let SIGHUP end this process and those that it starts, also under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(params=["confluent", "kafka-python"])
 def client(request):
     return request.param

@@ -43,6 +43,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
         return uses.values(container)
 
 
+@pytest.mark.usefixtures("hang_ups")
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("kind", [(), ("--kafka",)])
 def test_a_broker_serves_both_clients_until_it_is_stopped(tmp_path, kind, ending):

@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,10 +20,12 @@ from pyspark_kafka.adapters.continuous.threads import ThreadTaskRunner
 from pyspark_kafka.adapters.kafka_python.sasl import _ask_kdc
 from pyspark_kafka.adapters.security import memory_files
 from pyspark_kafka.adapters.spark import jobs
+from pyspark_kafka.adapters.values.framing.value_framing import ValueFraming
 from pyspark_kafka.application.continuous.query import ContinuousQuery
 from pyspark_kafka.application.lag import worker as lag_worker
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
+from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
 from pyspark_kafka.testing import await_until
 
 Plant = Callable[[pytest.MonkeyPatch], object]
@@ -119,6 +122,14 @@ def pool(patch: pytest.MonkeyPatch) -> None:
     await_until(lambda: made._evictor.get() is None)
 
 
+def look_ups(patch: pytest.MonkeyPatch) -> None:
+    framing = ValueFraming(ValueOptions("value", "avro", framing=Framing.CONFLUENT), None)
+    answers = iter((lambda: None, fail))
+    patch.setattr(ValueFraming, "_known_schema", lambda *_: next(answers)())
+    named: Any = (1, 2)
+    framing._known_schemas(Mock(), named, None)
+
+
 PLANTS: Final[dict[str, Plant]] = {
     "adapters/continuous/socket_channel.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
@@ -127,6 +138,7 @@ PLANTS: Final[dict[str, Plant]] = {
     "adapters/spark/jobs.py::self._run": spark_job,
     "adapters/continuous/directory_channel.py::self._run": polling,
     "adapters/continuous/threads.py::self._run": task_thread,
+    "adapters/values/framing/value_framing.py::ThreadPoolExecutor": look_ups,
     "application/continuous/query.py::self._run": continuous_query,
     "application/lag/worker.py::self._run": lag,
     "bootstrap/pool.py::self._evict": pool,

@@ -96,6 +96,7 @@ def test_tables_end_with_their_pipe(checkpoint):
     assert process.returncode == 0
 
 
+@pytest.mark.usefixtures("hang_ups")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_command_that_is_ended_deletes_its_files(number, tmp_path, capsys, monkeypatch):
@@ -114,6 +115,7 @@ def test_a_command_that_is_ended_deletes_its_files(number, tmp_path, capsys, mon
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.usefixtures("hang_ups")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_block_ends_quietly(number):
