@@ -181,7 +181,11 @@ class Brokers:
         """Keep a copy of what was sent of expected ranges; what failed is fetched again alone."""
         for partition, position in positions.items():
             data = response.partitions.get(partition)
-            if data is not None and data.error is kafka_errors.NoError and _is_whole(data.records):
+            if data is None:
+                continue
+            if data.error is not kafka_errors.NoError:
+                self.expected.refuse(partition)
+            elif _is_whole(data.records):
                 # The memory of the response is used again.
                 copied = data._replace(records=memoryview(bytes(data.records)))
                 self.expected.hold(partition, HeldData(position, copied, is_by_id))

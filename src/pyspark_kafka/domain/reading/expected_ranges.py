@@ -25,11 +25,12 @@ class ExpectedRanges(Generic[H]):
     def __init__(self) -> None:
         self._expected = RangeQueue()
         self._held: dict[TopicPartition, H] = {}
+        self._refused: set[TopicPartition] = set()
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         """Forget what was expected before."""
         self._expected = RangeQueue(ranges)
-        self._held = {}
+        self._held, self._refused = {}, set()
 
     def begin(self, partition: TopicPartition, offset: int) -> None:
         """Note that a range is read from its start on: earlier ones are no longer expected."""
@@ -47,12 +48,20 @@ class ExpectedRanges(Generic[H]):
                 return
             if one.partition not in seen:
                 seen.add(one.partition)
-                if one.partition not in self._held and is_there(one.partition):
+                is_open = one.partition not in self._refused and one.partition not in self._held
+                if is_open and is_there(one.partition):
                     yield one
 
     def hold(self, partition: TopicPartition, data: H) -> None:
         """Keep what was sent of an expected range."""
         self._held[partition] = data
+
+    def refuse(self, partition: TopicPartition) -> None:
+        """Name a partition in no request of others: a broker that has an error waits for nothing.
+
+        Where the other partitions have no records yet, requests would follow without a pause.
+        """
+        self._refused.add(partition)
 
     def take(self, partition: TopicPartition) -> H | None:
         """Return what is held of a partition, once."""

@@ -17,6 +17,7 @@ from pyspark_kafka.adapters.kafka_python.wire import (
     FetchResponse,
 )
 from pyspark_kafka.domain.reading.leader_epochs import EpochEndOffset, FetchedEpochs
+from pyspark_kafka.domain.reading.ranges import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..options import source_of
@@ -59,14 +60,21 @@ def test_held_data_are_a_copy():
 
 
 def test_only_whole_batches_are_held():
+    """A partition with an error is not asked for together with others again."""
     sent = {
         tp(0): data(b""),
         tp(1): data(BATCH[:-1]),
         tp(2): data(BATCH, kafka_errors.NotLeaderForPartitionError),
         tp(4): data(struct.pack(">qi", 7, -1) + b"rest"),
     }
-    expected = held(sent, is_by_id=False).expected
+    brokers = held(sent, is_by_id=False)
+    expected = brokers.expected
     assert [expected.take(tp(number)) for number in range(5)] == [None] * 5
+    expected.expect([OffsetRange(tp(number), 7, 9) for number in range(5)])
+    response = FetchResponse(kafka_errors.NoError, 0.0, sent)
+    brokers.hold(response, {tp(2): FROM_7}, is_by_id=False)
+    named = [one.partition.partition for one in expected.next_on(lambda _: True)]
+    assert named == [0, 1, 3, 4]
 
 
 # Brokers that do not compare epochs themselves

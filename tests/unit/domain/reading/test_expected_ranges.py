@@ -52,6 +52,15 @@ def test_what_is_held_has_a_bound():
     assert together(expected) == [MAX_TOGETHER]
 
 
+def test_a_partition_with_an_error_is_read_alone():
+    """Its broker would answer at once each time, although the others have no records yet."""
+    expected = expecting(0, 1, 2)
+    expected.refuse(tp(1))
+    assert together(expected) == [0, 2]
+    expected.expect([OffsetRange(tp(1), 9, 10)])
+    assert together(expected) == [1]
+
+
 def test_a_range_that_begins_again_changes_nothing():
     expected = expecting(0, 1, 2, 3)
     for number in (2, 2, 0):
