@@ -228,6 +228,7 @@ class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
         *,
         is_hung_up: bool = False,
     ) -> None:
+        within = f" within {seconds:g} s" if seconds else ""
         reason = f" ({cause})" if cause else ""
         advice = (
             "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
@@ -243,8 +244,7 @@ class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
             self.fault = Fault.USER
             advice = f"'{portless}' has no port, so 9092 was tried: write host:port. {advice}"
         super().__init__(
-            f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
-            f"{advice}"
+            f"No Kafka broker answered at {bootstrap_servers}{within}{reason}. {advice}"
         )
 
 

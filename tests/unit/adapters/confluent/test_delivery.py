@@ -163,5 +163,5 @@ def test_what_was_known_stands_while_no_broker_answers(errors):
     assert topics.count(Cluster(4), "t") == 4
     assert topics.count(Cluster(TRANSPORT), "t") == 4
     errors.remember_error(KafkaError(TRANSPORT, "refused"))
-    with pytest.raises(BrokerUnreachableError, match=r"within 0 s \(refused\)"):
+    with pytest.raises(BrokerUnreachableError, match=r"answered at \S+ \(refused\)"):
         topics.count(Cluster(TRANSPORT), "u")
