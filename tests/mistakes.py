@@ -13,10 +13,13 @@ from pyspark_kafka.domain.text import find_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from .servers.secured import SecuredBroker
 
 
 class Query(enum.Enum):
-    """What a mistake is made in."""
+    """The kind of query, or the command, in which somebody makes a mistake."""
 
     READ = "read"
     BATCH = "batch read"
@@ -27,7 +30,7 @@ class Query(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What somebody does, and a part of the first line with the error, from its condition on.
+    """A mistake, and a part of the first line with its error, from the condition on.
 
     ``options`` change those of a query that works; ``None`` leaves one out. ``{tls}``, ``{sasl}``,
     ``{topic}`` and ``{missing}`` stand for a listener that expects TLS, for one that expects a
@@ -372,3 +375,18 @@ MISTAKES: Final[Mapping[str, tuple[Mistake, ...]]] = {
         ),
     ),
 }
+
+
+def name(value: object) -> str | None:
+    """Return the part of a test's name that stands for a mistake or a kind of query."""
+    return value.does if isinstance(value, Mistake) else getattr(value, "value", None)
+
+
+def places_of(secured: SecuredBroker, folder: Path, topic: str) -> dict[str, str]:
+    """Return what the placeholders of a mistake stand for."""
+    return {
+        "tls": secured.tls,
+        "sasl": secured.sasl_plaintext,
+        "topic": topic,
+        "missing": str(folder / "missing"),
+    }

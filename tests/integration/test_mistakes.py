@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from tests.mistakes import MISTAKES, Mistake, Query, first_line
+from tests.mistakes import MISTAKES, Mistake, Query, first_line, name, places_of
 
 from .client_files import connection
 
@@ -37,25 +37,10 @@ TYPED = [each for each in ALL if can_be_typed(each)]
 QUICK = {"kafka.default.api.timeout.ms": "3000", "fetchOffset.numRetries": "1"}
 
 
-def name(value: object) -> str | None:
-    match value:
-        case Mistake():
-            return value.does
-        case Query():
-            return value.value
-        case _:
-            return None
-
-
 @pytest.fixture(scope="module")
 def places(kafka, secured, tmp_path_factory):
     kafka.create_topic("mistakes", 2)
-    return {
-        "tls": secured.tls,
-        "sasl": secured.sasl_plaintext,
-        "topic": "mistakes",
-        "missing": str(tmp_path_factory.mktemp("mistakes") / "missing"),
-    }
+    return places_of(secured, tmp_path_factory.mktemp("mistakes"), "mistakes")
 
 
 @pytest.fixture

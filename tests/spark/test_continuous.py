@@ -139,7 +139,7 @@ def test_a_function_that_raises_ends_the_query_with_one_clear_line(pipeline):
     assert str(raised.value) == (
         "[KAFKA_FUNCTION_FAILED] The function of the continuous query failed for topic "
         f"{pipeline.source} partition 1 offsets [0, 3): ValueError: no such order. Correct the "
-        "function, or catch the error in it; the query then goes on with these records."
+        "function, or catch the error in it; the query then continues with these records."
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyspark_kafka.brokers import KafkaCluster
-from tests.mistakes import MISTAKES, Mistake, Query, first_line
+from tests.mistakes import MISTAKES, Mistake, Query, first_line, name, places_of
 
 from .queries import OURS
 
@@ -26,19 +26,10 @@ CASES = [
 ]
 
 
-def name(value: object) -> str | None:
-    return value.does if isinstance(value, Mistake) else getattr(value, "value", None)
-
-
 @pytest.fixture(scope="module")
 def places(kafka, secured, tmp_path_factory):
     kafka.create_topic("mistakes-in-spark", 2)
-    return {
-        "tls": secured.tls,
-        "sasl": secured.sasl_plaintext,
-        "topic": "mistakes-in-spark",
-        "missing": str(tmp_path_factory.mktemp("mistakes") / "missing"),
-    }
+    return places_of(secured, tmp_path_factory.mktemp("mistakes"), "mistakes-in-spark")
 
 
 def run(spark: SparkSession, kind: Query, options: dict[str, str], columns: str) -> None:

@@ -161,7 +161,7 @@ def request(
     tls: ssl.SSLContext | None = None,
     max_bytes: int = MAX_RESPONSE_BYTES,
 ) -> Response:
-    """Send one request as ``HttpClient.request``, over a connection of its own and no proxy."""
+    """Send one request as ``HttpClient.request``, over a new connection, without a proxy."""
     with closing(HttpClient(lambda: tls)) as client:
         return client.request(method, url, headers, deadline, body=body, max_bytes=max_bytes)
 

@@ -121,7 +121,7 @@ def test_a_command_that_is_ended_deletes_its_files(number, tmp_path, capsys, mon
 def test_a_block_ends_quietly(number):
     with ending_signals(), until_interrupted():
         signal.raise_signal(number)
-        pytest.fail("it goes on")
+        pytest.fail("the block continues")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")

@@ -224,13 +224,13 @@ class _Operation:
     ) -> Response:
         """Follow a redirect, to another server without credentials."""
         url = self.server.replaced(urljoin(response.url, response.headers["Location"]))
-        login = self.server.login()
         is_other = _server(url) != _server(response.url)
-        headers = {"Content-Type": "application/octet-stream", **({} if is_other else login)}
+        login = {} if is_other else self.server.login()
+        headers = {"Content-Type": "application/octet-stream", **login}
         try:
             return self._send(method, url, (expected,), headers, body)
         except PermissionError as error:
-            if is_other and login:
+            if is_other and self.server.logs_in:
                 raise PermissionError(
                     f"{error}; credentials are not sent to {_server(url)}, another server"
                 ) from None

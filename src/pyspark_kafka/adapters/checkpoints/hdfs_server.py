@@ -62,6 +62,11 @@ class HdfsServer:
         user = {"user.name": self.user or _default_user()} if is_named else {}
         return user | ({"doas": self.proxy_to} if self.proxy_to else {})
 
+    @property
+    def logs_in(self) -> bool:
+        """Whether ``login`` returns headers."""
+        return self.kerberos or bool(self.password)
+
     def login(self) -> dict[str, str]:
         """Return the headers that log in."""
         if self.kerberos:

@@ -37,6 +37,9 @@ _EPOCHS_VERSION: Final = 9
 
 _IDS_VERSION: Final = 10
 
+_LAG_S: Final = 60.0
+"""Longer than brokers lag behind the cluster's metadata."""
+
 
 @final
 class ClusterMetadata(BrokerRequests):
@@ -55,7 +58,7 @@ class ClusterMetadata(BrokerRequests):
         self.in_use = TopicsInUse(keeps_all=for_writing)
         self._age = MetadataAge(config["metadata_max_age_ms"] / 1_000)
         self._asked: Address | None = None
-        self._deleted: set[UUID] = set()
+        self._deleted: dict[UUID, float] = {}
 
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id, ``None`` while there is none; raise as ``check_right``."""
@@ -131,7 +134,9 @@ class ClusterMetadata(BrokerRequests):
 
         def check(answer: Any) -> None:
             with reading():
-                self.learn(view_of(answer, self.view, self._deleted))
+                now = time.monotonic()
+                deleted = {each for each, until in self._deleted.items() if now < until}
+                self.learn(view_of(answer, self.view, deleted))
 
         try:
             self._asked, answer = self.ask_any(request, check)
@@ -172,9 +177,12 @@ class ClusterMetadata(BrokerRequests):
         self.view = ClusterView(self.view.brokers)
 
     def note_deleted(self, topic_id: UUID | None) -> None:
-        """Do not take a topic for the one of its name again: only a broker that lags names it."""
+        """Take no topic of this id for the one of its name, for as long as brokers lag.
+
+        If those that lag were the ones that said so, it is the topic, and is found again then.
+        """
         if topic_id is not None:
-            self._deleted.add(topic_id)
+            self._deleted[topic_id] = time.monotonic() + _LAG_S
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""

@@ -27,7 +27,7 @@ class FunctionError(FactsError):
     text = (
         "The function of the continuous query failed for topic {partition.topic} partition "
         "{partition.partition} offsets [{start}, {end}): {reason}. Correct the function, or "
-        "catch the error in it; the query then goes on with these records."
+        "catch the error in it; the query then continues with these records."
     )
     partition: TopicPartition
     start: int

@@ -36,7 +36,7 @@ def check_sink_schema(
     """Check the types of columns, ``{name: type}``; other columns are ignored.
 
     ``encoded`` are the columns that have a format: they must be structs. ``names`` are those of all
-    columns, some of which may be the same, as after a join.
+    columns; a join may repeat some.
 
     :raises SinkSchemaError: with all problems, each with the JVM connector's message.
     """

@@ -1,11 +1,17 @@
-"""What kafka-python's metadata say of a cluster."""
+"""The view of a cluster that kafka-python's metadata give."""
 
+from collections.abc import Callable
+from unittest.mock import Mock
 from uuid import UUID
 
 from kafka.protocol.metadata import MetadataResponse
 
+from pyspark_kafka.adapters.kafka_python import cluster_metadata
+from pyspark_kafka.adapters.kafka_python.brokers import Brokers
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import view_of
 from pyspark_kafka.domain.cluster.cluster_view import ClusterView
+
+from ..options import source_of
 
 OLD, NEW = UUID(int=1), UUID(int=2)
 
@@ -17,6 +23,25 @@ def test_a_deleted_topic_does_not_come_back():
     assert late.topic_id("t") is None
     assert new.topic("t").partitions
     assert new.topic_id("t") == NEW
+
+
+def test_a_topic_that_is_still_named_after_a_minute_was_not_deleted(monkeypatch):
+    """Two brokers that lag may have been the witnesses of another topic."""
+    metadata = Brokers(source_of("kafka-python")).metadata
+    now = [1_000.0]
+    monkeypatch.setattr(cluster_metadata, "time", Mock(monotonic=lambda: now[-1]))
+
+    def answer(_request: object, check: Callable[[object], None]) -> tuple[None, MetadataResponse]:
+        found = described(NEW)
+        check(found)
+        return None, found
+
+    monkeypatch.setattr(metadata, "ask_any", answer)
+    metadata.note_deleted(NEW)
+    for later, is_there in ((59, False), (2, True)):
+        now.append(now[-1] + later)
+        metadata.refresh(["t"])
+        assert bool(metadata.view.topic("t").partitions) is is_there
 
 
 def described(topic_id: UUID) -> MetadataResponse:

@@ -1,7 +1,7 @@
 """The thread of a continuous query with kafka-python: what it serves, and for how long it waits."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -14,7 +14,7 @@ from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
-from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches
+from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches, PartitionCursor
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
@@ -139,23 +139,37 @@ def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
         fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0)])
 
 
-def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old_one(
-    brokers, leaders
-):
-    """The report begins where the records that were delivered end."""
+@pytest.fixture
+def recreation(brokers, leaders):
+    """Return a fetcher, and what makes a cursor whose topic is created again when it is called."""
     ids = [UUID(int=1)]
     brokers._metadata = metadata_of(leaders.get, lambda _: ids[-1])
     brokers.watermarks = Mock(attempt=lambda _: (0, 0))
     fetcher = Fetcher(brokers, is_continuous=True)
-    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
-    cursor.see_metadata(brokers.metadata)
-    cursor.topic.accept(1)
-    fetcher.assign([cursor])
+
+    def cursor_at(offset: int) -> tuple[PartitionCursor, Callable[[], None]]:
+        cursor = brokers.cursor(FIRST, ALL_COLUMNS, offset)
+        cursor.see_metadata(brokers.metadata)
+        cursor.topic.accept(1)
+        fetcher.assign([cursor])
+
+        def recreate() -> None:
+            cursor.topic.refuse(1)
+            ids.append(UUID(int=2))
+
+        return cursor, recreate
+
+    return fetcher, cursor_at
+
+
+def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old_one(recreation):
+    """The report begins where the records that were delivered end."""
+    fetcher, cursor_at = recreation
+    cursor, recreate = cursor_at(0)
     records = iter([pa.record_batch({"v": pa.nulls(MAX_ROWS)})])
     fetcher._nodes = {1: _Node(1)}
     fetcher._nodes[1].add_fetched(FetchedBatches(cursor, records, 0, 0))
-    cursor.topic.refuse(1)
-    ids.append(UUID(int=2))
+    recreate()
     cursor.retry_at = 0.0
     fetcher._find_leaders(time.monotonic())
     [polled] = fetcher.take()
@@ -166,20 +180,13 @@ def test_a_topic_that_was_created_again_is_reported_after_the_records_of_the_old
         fetcher.take()
 
 
-def test_a_topic_is_created_again_after_its_log_was_truncated(brokers, leaders):
+def test_a_topic_is_created_again_after_its_log_was_truncated(brokers, recreation):
     """The records before the report were delivered, also those that the truncated log had."""
-    ids = [UUID(int=1)]
-    brokers._metadata = metadata_of(leaders.get, lambda _: ids[-1])
-    brokers.watermarks = Mock(attempt=lambda _: (0, 0))
-    fetcher = Fetcher(brokers, is_continuous=True)
-    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 59)
-    cursor.see_metadata(brokers.metadata)
-    cursor.topic.accept(1)
-    fetcher.assign([cursor])
+    fetcher, cursor_at = recreation
+    cursor, recreate = cursor_at(59)
     cursor.epochs.append(0, 0)
     assert cursor.compare(EpochEndOffset(0, 11))
-    cursor.topic.refuse(1)
-    ids.append(UUID(int=2))
+    recreate()
     fetcher._find_leaders(time.monotonic())
     with pytest.raises(TopicRecreatedError) as raised:
         fetcher.take()
