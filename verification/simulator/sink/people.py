@@ -39,6 +39,7 @@ CONTINUOUSLY: Final = "tart the continuous query once more"
 IN_BATCHES: Final = "Start that query once more, stop it after the batch"
 OTHER_OFFSETS: Final = "run 'pyspark-kafka offsets rewrite' with the offsets where"
 WRITTEN_OFFSETS: Final = "run 'pyspark-kafka offsets rewrite' with the offsets up to which"
+UNTIL_IT_TIMES_OUT: Final = "Wait for 'kafka.transaction.timeout.ms'"
 ON_A_COPY: Final = "start the continuous query on it once"
 
 
@@ -268,7 +269,7 @@ class People:
             error = error.cause
         if isinstance(error, TransactionLostError):
             if PARTLY_LOST in error.message or error.may_be_committed:
-                self._complete_by_hand(checkpoint)
+                self._complete_by_hand(checkpoint, error.message)
         elif isinstance(error, UncertainEndError):
             self._advice[checkpoint.tag] = True
         elif isinstance(error, MetadataLogError) and not isinstance(error, StorageError):
@@ -305,9 +306,11 @@ class People:
             }
         )
 
-    def _complete_by_hand(self, checkpoint: Checkpoint) -> None:
+    def _complete_by_hand(self, checkpoint: Checkpoint, advice: str) -> None:
         """Write the records of a batch that are missing, and log that it is committed."""
         self._sleep(REQUEST_TIMEOUT_MS)  # a request may still be on its way
+        if UNTIL_IT_TIMES_OUT in advice:
+            self._sleep(self._world.settings.timeout_ms + LATEST_MS)
         number, entry = checkpoint.newest_entry()
         if entry.state is not BatchState.PREPARED:
             return

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from .leader_epochs import EpochEndOffset
 
 
+_SOME_REFUSALS: Final = 10
+"""With the pauses between them, refusals for longer than two brokers lag at the same time."""
+
 _MANY_REFUSALS: Final = 60
-"""With the pauses between them, refusals for longer than a broker lags."""
+"""The same for any broker: about a minute."""
 
 
 @final
@@ -55,8 +58,9 @@ class TopicIdentity:
         if not (self._has_other and self.is_fetched_by_id):
             return self._has_other
         witnesses = {self._refused_by, self._other_by} - {None}
-        is_proved = len(witnesses) > 1 or not self._known_by.isdisjoint(witnesses)
-        return self._refusals > 0 and (is_proved or self._refusals >= _MANY_REFUSALS)
+        if not self._known_by.isdisjoint(witnesses):
+            return self._refusals > 0
+        return self._refusals >= (_SOME_REFUSALS if len(witnesses) > 1 else _MANY_REFUSALS)
 
     def see(self, topic_id: UUID | None, broker: int | None) -> None:
         """Note the topic's id by a broker's metadata, ``None`` if they have none."""

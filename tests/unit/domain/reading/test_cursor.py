@@ -15,7 +15,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 READ_TO = 30
-LEADER, OTHER, THIRD = range(3)
+LEADER, OTHER, THIRD, FOURTH = range(4)
 
 
 @pytest.fixture
@@ -216,11 +216,21 @@ def test_one_broker_that_lags_is_no_witness_for_itself(topic):
 
 
 @pytest.mark.parametrize(
-    ("refuser", "source"), [(LEADER, LEADER), (OTHER, OTHER), (THIRD, LEADER), (THIRD, 3)]
+    ("refuser", "source"), [(LEADER, LEADER), (OTHER, OTHER), (THIRD, LEADER), (LEADER, THIRD)]
 )
-def test_a_broker_that_knew_a_topic_or_a_second_one_is_a_witness(topic, refuser, source):
+def test_a_broker_that_knew_a_topic_is_a_witness(topic, refuser, source):
     topic.refuse(refuser)
     topic.see(NEW, source)
+    assert topic.is_recreated
+
+
+def test_two_brokers_that_never_knew_a_topic_may_both_lag_for_seconds(topic):
+    """It was created a moment ago, and they still know the one before."""
+    topic.see(NEW, FOURTH)
+    for _ in range(9):
+        topic.refuse(THIRD)
+        assert not topic.is_recreated
+    topic.refuse(THIRD)
     assert topic.is_recreated
 
 
