@@ -59,7 +59,7 @@ KNOWN: Final = frozenset(
 """Known limits of the code under test: counted, and no violation unless ``--strict``."""
 
 _OF_OTHER_MODE: Final = re.compile(
-    r"The transactions of batch (\d+) are|has taken over batch (\d+) and has not"
+    r"The transactions of batch (\d+) are|has taken over batch (\d+), and it alone"
     r"|batch (\d+) would write the records between them again"
     r"|Batch (\d+), the last one in the checkpoint, is an epoch"
 )

@@ -643,7 +643,7 @@ class KafkaSink:
         if _is_handed_over(entry, batch_id):
             raise MetadataLogError(
                 f"{self._log}/{number}",
-                f"A continuous query has taken over batch {batch_id} and has not finished it. "
+                f"A continuous query has taken over batch {batch_id}, and it alone may finish it. "
                 "Start the continuous query once more, and stop it after the batch",
             )
         if entry.batch_id > batch_id:

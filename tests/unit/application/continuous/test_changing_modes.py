@@ -195,7 +195,7 @@ def test_a_batch_that_a_continuous_query_has_begun_is_not_written_by_micro_batch
     query = modes.start(sink=EXACTLY_ONCE)
     await_until(lambda: modes.written() == list(range(5)))
     query.stop()
-    with pytest.raises(MetadataLogError, match="taken over batch 0 and has not finished it"):
+    with pytest.raises(MetadataLogError, match="taken over batch 0, and it alone may finish it"):
         modes.sink().recover()
     modes.produce(5, 9)
     modes.run_continuously()
