@@ -7,6 +7,7 @@ or does I/O; times are monotonic, in seconds.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, final
@@ -47,8 +48,9 @@ class TopicIdentity:
 
     _was_accepted: bool = False
     _known_by: set[int | None] = field(default_factory=set)
-    _refused_by: int | None = None
-    _refusals: int = 0
+    _refusals: Counter[int] = field(default_factory=Counter)
+    """How often each broker has refused the id; none of them has known it since."""
+
     _has_other: bool = False
     _other_by: int | None = None
 
@@ -57,10 +59,10 @@ class TopicIdentity:
         """Whether another topic has the name of the one that was read."""
         if not (self._has_other and self.is_fetched_by_id):
             return self._has_other
-        witnesses = {self._refused_by, self._other_by} - {None}
-        if not self._known_by.isdisjoint(witnesses):
-            return self._refusals > 0
-        return self._refusals >= (_SOME_REFUSALS if len(witnesses) > 1 else _MANY_REFUSALS)
+        witnesses = {*self._refusals, self._other_by} - {None}
+        is_known = not self._known_by.isdisjoint(witnesses)
+        enough = _SOME_REFUSALS if len(witnesses) > 1 else _MANY_REFUSALS
+        return self._refusals.total() >= (1 if is_known else enough)
 
     def see(self, topic_id: UUID | None, broker: int | None) -> None:
         """Note the topic's id by a broker's metadata, ``None`` if they have none."""
@@ -72,19 +74,23 @@ class TopicIdentity:
             return
         if topic_id != self.topic_id:
             self._known_by.clear()
+            self._refusals.clear()
         self.topic_id = topic_id
-        self._known_by.add(broker)
+        self._know(broker)
 
     def accept(self, broker: int | None) -> None:
         """Note that a leader answered a fetch: from now on the topic must not be another one."""
         self._was_accepted = True
-        self._refusals = 0
-        self._known_by.add(broker)
+        self._know(broker)
 
     def refuse(self, broker: int) -> None:
         """Note that a leader does not know the id."""
-        self._refused_by = broker
-        self._refusals += 1
+        self._refusals[broker] += 1
+
+    def _know(self, broker: int | None) -> None:
+        self._known_by.add(broker)
+        if broker is not None:
+            del self._refusals[broker]
 
 
 MAX_BACKOFF_S: Final = 1.0

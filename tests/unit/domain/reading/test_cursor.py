@@ -234,6 +234,25 @@ def test_two_brokers_that_never_knew_a_topic_may_both_lag_for_seconds(topic):
     assert topic.is_recreated
 
 
+def test_a_broker_that_is_cut_off_does_not_hide_that_others_refuse_an_id(topic):
+    """It knows the topic before, and answers each time that its metadata were asked for."""
+    for broker in [THIRD, FOURTH] * 5:
+        topic.see(NEW, broker)
+        topic.refuse(broker)
+        is_recreated = topic.is_recreated
+        topic.see(OLD, OTHER)
+        topic.accept(OTHER)
+    assert is_recreated
+
+
+def test_what_a_broker_refused_before_it_learned_of_a_topic_does_not_count(topic):
+    for broker in range(10, 30):
+        topic.see(NEW, FOURTH)
+        topic.refuse(broker)
+        assert not topic.is_recreated
+        topic.accept(broker)
+
+
 def test_a_broker_that_refuses_for_long_does_not_lag(topic):
     topic.see(NEW, THIRD)
     for _ in range(100):
