@@ -42,9 +42,12 @@ if TYPE_CHECKING:
     from ...domain.reading.records import Projection
     from ...domain.topic_partition import TopicPartition
 
-PARTITION_BYTES: Final = 2 * 1024 * 1024
-"""The default size of a fetch: it stays in the processor's cache until it is decoded, and is large
-enough that the number of requests does not matter."""
+PARTITION_BYTES: Final = 4 * 1024 * 1024 - 64 * 1024
+"""The default size of a fetch, which a ``ReceiveBuffer`` holds with its head.
+
+Of 2 MB, uncompressed records were read at 0.85 times the speed: each request wakes the broker. A
+thread that receives while records are decoded takes the processor from the broker, and was slower.
+"""
 
 MAX_WAIT_MS: Final = 1_000
 """How long a broker may wait for records before it sends an empty response."""

@@ -404,7 +404,8 @@ class Fetcher:
         raise self._errors.request_error(f"a fetch from {partition}", error, [right])
 
     def _handle_records(self, node: _Node, cursor: PartitionCursor, data: FetchedData) -> None:
-        if self._is_continuous or cursor.topic.is_fetched_by_id:
+        has_looked = data.preferred_replica == NO_REPLICA
+        if has_looked and (self._is_continuous or cursor.topic.is_fetched_by_id):
             # Otherwise the metadata may be older, and have the id of a deleted topic.
             cursor.topic.accept(node.node)
         is_behind = self._near.has_answered(

@@ -127,6 +127,25 @@ def test_a_former_leader_is_not_followed_with_the_epoch_of_its_successor(brokers
         fetcher.send()
 
 
+def test_a_leader_that_names_a_replica_says_nothing_of_the_topic(brokers, leaders, monkeypatch):
+    """It has not looked at its log: one that is cut off may name the topic before."""
+    ids = [UUID(int=1)]
+    monkeypatch.setattr(brokers, "_metadata", metadata_of(leaders.get, lambda _: ids[-1]))
+    connection = FakeConnection(asks_by_id=True)
+    connection.answers.append(FetchedData(kafka_errors.NoError, 2, (), NOTHING))
+    fetcher = Fetcher(brokers, is_continuous=True)
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
+    fetcher.assign([cursor])
+    fetcher._follow(cursor, 1)
+    fetcher._nodes[1].connection = cast("FetchConnection", connection)
+    cursor.see_metadata(brokers.metadata)
+    fetcher.send()
+    fetcher._receive(fetcher._nodes[1])
+    ids.append(UUID(int=2))
+    cursor.see_metadata(brokers.metadata)
+    assert cursor.topic.topic_id == ids[-1]
+
+
 def test_the_pause_that_a_broker_asked_for_is_kept(fetcher, brokers):
     """A broker is asked nothing before the end, though it leads nothing meanwhile (KIP-219)."""
     brokers.not_before[1] = time.monotonic() + 100
