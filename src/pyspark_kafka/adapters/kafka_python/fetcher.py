@@ -375,7 +375,7 @@ class Fetcher:
         is_leader = self._near.of(partition) is None
         try:
             error = self._class_of(data.error, partition)
-            match cursor.answered(error, data.diverging, node.node, is_leader=is_leader):
+            match cursor.answered(error, data.diverging, node.node, now, is_leader=is_leader):
                 case Step.TAKE_RECORDS:
                     self._handle_records(node, cursor, data)
                 case Step.FIND_LEADER:

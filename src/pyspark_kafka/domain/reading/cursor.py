@@ -7,7 +7,6 @@ or does I/O; times are monotonic, in seconds.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, final
@@ -17,6 +16,7 @@ from .errors import CorruptBatchError, LogTruncatedError
 from .leader_epochs import NO_EPOCH, FetchedEpochs
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from uuid import UUID
 
     from ..topic_partition import TopicPartition
@@ -28,6 +28,10 @@ _SOME_REFUSALS: Final = 10
 
 _MANY_REFUSALS: Final = 60
 """The same for any broker: about a minute."""
+
+_REMEMBERED_S: Final = 600.0
+"""Longer than two times the default age of metadata, for which a broker that is cut off may hide
+the others each time that it is asked."""
 
 
 @final
@@ -48,8 +52,8 @@ class TopicIdentity:
 
     _was_accepted: bool = False
     _known_by: set[int | None] = field(default_factory=set)
-    _refusals: Counter[int] = field(default_factory=Counter)
-    """How often each broker has refused the id; none of them has known it since."""
+    _refusals: Sequence[tuple[float, int]] = ()
+    """When brokers have refused the id that have not known it since."""
 
     _has_other: bool = False
     _other_by: int | None = None
@@ -59,10 +63,10 @@ class TopicIdentity:
         """Whether another topic has the name of the one that was read."""
         if not (self._has_other and self.is_fetched_by_id):
             return self._has_other
-        witnesses = {*self._refusals, self._other_by} - {None}
+        witnesses = {self._other_by, *(broker for _, broker in self._refusals)} - {None}
         is_known = not self._known_by.isdisjoint(witnesses)
         enough = _SOME_REFUSALS if len(witnesses) > 1 else _MANY_REFUSALS
-        return self._refusals.total() >= (1 if is_known else enough)
+        return len(self._refusals) >= (1 if is_known else enough)
 
     def see(self, topic_id: UUID | None, broker: int | None) -> None:
         """Note the topic's id by a broker's metadata, ``None`` if they have none."""
@@ -74,23 +78,26 @@ class TopicIdentity:
             return
         if topic_id != self.topic_id:
             self._known_by.clear()
-            self._refusals.clear()
+            self._refusals = ()
         self.topic_id = topic_id
-        self._know(broker)
+        self._known_by.add(broker)
+        self._forget_refusals({broker})
 
     def accept(self, broker: int | None) -> None:
         """Note that a leader answered a fetch: from now on the topic must not be another one."""
         self._was_accepted = True
-        self._know(broker)
-
-    def refuse(self, broker: int) -> None:
-        """Note that a leader does not know the id."""
-        self._refusals[broker] += 1
-
-    def _know(self, broker: int | None) -> None:
         self._known_by.add(broker)
-        if broker is not None:
-            del self._refusals[broker]
+        # A broker that knew the topic refuses it for a moment after it has started again.
+        self._forget_refusals(self._known_by)
+
+    def refuse(self, broker: int, now: float) -> None:
+        """Note that a leader does not know the id."""
+        recent = [each for each in self._refusals if now - each[0] <= _REMEMBERED_S]
+        self._refusals = (*recent, (now, broker))
+
+    def _forget_refusals(self, brokers: Collection[int | None]) -> None:
+        if self._refusals:
+            self._refusals = [each for each in self._refusals if each[1] not in brokers]
 
 
 MAX_BACKOFF_S: Final = 1.0
@@ -197,6 +204,7 @@ class Cursor:
         error: FetchError | None,
         diverging: EpochEndOffset | None,
         broker: int,
+        now: float,
         *,
         is_leader: bool,
     ) -> Step:
@@ -218,7 +226,7 @@ class Cursor:
         if error is FetchError.CORRUPT:
             raise CorruptBatchError(self.partition, self.offset, "its broker cannot read it")
         if error is FetchError.UNKNOWN_ID:
-            self.topic.refuse(broker)
+            self.topic.refuse(broker, now)
         self.is_out_of_range = error is FetchError.OUT_OF_RANGE
         return Step.FIND_LEADER
 

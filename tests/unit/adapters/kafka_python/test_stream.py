@@ -173,7 +173,7 @@ def recreation(brokers, leaders):
         fetcher.assign([cursor])
 
         def recreate() -> None:
-            cursor.topic.refuse(1)
+            cursor.topic.refuse(1, 0.0)
             ids.append(UUID(int=2))
 
         return cursor, recreate

@@ -34,7 +34,7 @@ def answer(
     *,
     is_leader: bool = True,
 ) -> Step:
-    return cursor.answered(error, diverging, LEADER, is_leader=is_leader)
+    return cursor.answered(error, diverging, LEADER, 0.0, is_leader=is_leader)
 
 
 def test_records_end_a_series_of_failures(cursor):
@@ -175,7 +175,7 @@ def topic():
 
 
 def test_another_id_after_a_refused_one_is_another_topic(topic):
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     topic.see(NEW, OTHER)
     assert topic.is_recreated
     assert topic.topic_id == OLD
@@ -183,7 +183,7 @@ def test_another_id_after_a_refused_one_is_another_topic(topic):
 
 def test_a_refused_id_alone_says_nothing(topic):
     """The leader may lag."""
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     assert not topic.is_recreated
 
 
@@ -193,12 +193,12 @@ def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic):
     assert not topic.is_recreated
     topic.accept(LEADER)
     topic.see(OLD, OTHER)
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     assert not topic.is_recreated
 
 
 def test_a_leader_may_learn_of_an_id_later(topic):
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     topic.see(OLD, OTHER)
     topic.accept(LEADER)
     topic.see(NEW, OTHER)
@@ -207,10 +207,10 @@ def test_a_leader_may_learn_of_an_id_later(topic):
 
 def test_one_broker_that_lags_is_no_witness_for_itself(topic):
     """It leads the topic that it knows, and has not learned of the one that is read."""
-    topic.refuse(THIRD)
+    topic.refuse(THIRD, 0.0)
     topic.see(NEW, THIRD)
     assert not topic.is_recreated
-    topic.refuse(THIRD)
+    topic.refuse(THIRD, 0.0)
     topic.see(NEW, None)
     assert not topic.is_recreated
 
@@ -219,7 +219,7 @@ def test_one_broker_that_lags_is_no_witness_for_itself(topic):
     ("refuser", "source"), [(LEADER, LEADER), (OTHER, OTHER), (THIRD, LEADER), (LEADER, THIRD)]
 )
 def test_a_broker_that_knew_a_topic_is_a_witness(topic, refuser, source):
-    topic.refuse(refuser)
+    topic.refuse(refuser, 0.0)
     topic.see(NEW, source)
     assert topic.is_recreated
 
@@ -228,9 +228,9 @@ def test_two_brokers_that_never_knew_a_topic_may_both_lag_for_seconds(topic):
     """It was created a moment ago, and they still know the one before."""
     topic.see(NEW, FOURTH)
     for _ in range(9):
-        topic.refuse(THIRD)
+        topic.refuse(THIRD, 0.0)
         assert not topic.is_recreated
-    topic.refuse(THIRD)
+    topic.refuse(THIRD, 0.0)
     assert topic.is_recreated
 
 
@@ -238,7 +238,7 @@ def test_a_broker_that_is_cut_off_does_not_hide_that_others_refuse_an_id(topic):
     """It knows the topic before, and answers each time that its metadata were asked for."""
     for broker in [THIRD, FOURTH] * 5:
         topic.see(NEW, broker)
-        topic.refuse(broker)
+        topic.refuse(broker, 0.0)
         is_recreated = topic.is_recreated
         topic.see(OLD, OTHER)
         topic.accept(OTHER)
@@ -248,15 +248,32 @@ def test_a_broker_that_is_cut_off_does_not_hide_that_others_refuse_an_id(topic):
 def test_what_a_broker_refused_before_it_learned_of_a_topic_does_not_count(topic):
     for broker in range(10, 30):
         topic.see(NEW, FOURTH)
-        topic.refuse(broker)
+        topic.refuse(broker, 0.0)
         assert not topic.is_recreated
         topic.accept(broker)
+
+
+def test_a_refusal_of_long_ago_does_not_count(topic):
+    """That broker has not been asked again, and another one that lags appears now."""
+    for _ in range(9):
+        topic.refuse(THIRD, 0.0)
+    topic.see(NEW, FOURTH)
+    topic.refuse(FOURTH, 601.0)
+    assert not topic.is_recreated
+
+
+def test_a_broker_that_knew_a_topic_may_refuse_it_for_a_moment(topic):
+    """It has started again; meanwhile another one leads."""
+    topic.refuse(LEADER, 0.0)
+    topic.accept(OTHER)
+    topic.see(NEW, THIRD)
+    assert not topic.is_recreated
 
 
 def test_a_broker_that_refuses_for_long_does_not_lag(topic):
     topic.see(NEW, THIRD)
     for _ in range(100):
-        topic.refuse(THIRD)
+        topic.refuse(THIRD, 0.0)
     assert topic.is_recreated
 
 
@@ -264,7 +281,7 @@ def test_metadata_from_before_the_first_fetch_may_be_old():
     """Nothing was read of the topic that they name: the newest id counts."""
     topic = TopicIdentity()
     topic.see(OLD, OTHER)
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     topic.see(NEW, OTHER)
     assert not topic.is_recreated
     assert topic.topic_id == NEW
@@ -279,7 +296,7 @@ def test_a_leader_that_takes_no_ids_cannot_refuse_one(topic):
 
 def test_metadata_without_an_id_say_nothing(topic):
     """The topic may be deleted, and a broker may be older than topic ids."""
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     topic.see(None, OTHER)
     assert not topic.is_recreated
     assert topic.topic_id == OLD
@@ -291,6 +308,6 @@ def test_a_cluster_that_gets_ids_has_the_same_topics():
     topic.see(None, OTHER)
     topic.accept(LEADER)
     topic.see(OLD, OTHER)
-    topic.refuse(LEADER)
+    topic.refuse(LEADER, 0.0)
     assert not topic.is_recreated
     assert topic.topic_id == OLD
