@@ -239,6 +239,16 @@ def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
     assert cursor.topic.topic_id == UUID(int=3), "no topic has answered yet"
 
 
+def test_an_answer_of_a_former_leader_is_not_taken(brokers):
+    """Its successor was asked whether the logs are the same up to here, and not beyond."""
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 5)
+    before = cursor.position
+    assert cursor.asks_for(before)
+    cursor.follow(1)
+    assert not cursor.asks_for(before)
+    assert cursor.asks_for(cursor.position)
+
+
 @pytest.mark.parametrize("is_continuous", [True, False])
 def test_a_broker_that_lets_a_request_for_newer_metadata_wait_keeps_no_fetch_waiting(
     brokers, leaders, is_continuous
