@@ -274,8 +274,11 @@ class Fetcher:
     ) -> bool:
         """Send a request; return false if cursors must be compared with the log again first."""
         connection = self._connected(node)
-        if not connection.compares_epochs and self._has_other_logs(node, due):
-            return False
+        if not connection.compares_epochs:
+            if self._has_other_logs(node, due):
+                return False
+            # That may have taken longer than the connection's session lasts.
+            connection = self._connected(node)
         node.together = {} if is_ahead else self._together_with(due, node)
         must_answer = any(self._near.is_avoided(each, now) for each in due)
         connection.send({**due, **node.together}, with_rack=not must_answer)

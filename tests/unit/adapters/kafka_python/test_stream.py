@@ -14,6 +14,7 @@ from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
+from pyspark_kafka.adapters.kafka_python import fetcher as fetching
 from pyspark_kafka.adapters.kafka_python.brokers import Brokers, FetchedBatches, PartitionCursor
 from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher, _Node
@@ -237,6 +238,26 @@ def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
     cursor.see_metadata(brokers.metadata)
     assert asked[FIRST].topic_id == UUID(int=1)
     assert cursor.topic.topic_id == UUID(int=3), "no topic has answered yet"
+
+
+def test_a_session_that_ends_while_logs_are_compared_is_not_used(brokers, leaders, monkeypatch):
+    """Brokers before Kafka 2.7 are asked by a request of its own, which may take its time."""
+    before, after = FakeConnection(), FakeConnection()
+    before.compares_epochs = False
+
+    def compare(*_: object) -> None:
+        before.is_stale = True
+
+    monkeypatch.setattr(fetching, "find_other_log", compare)
+    monkeypatch.setattr(brokers, "connect", lambda *_, **__: after)
+    leaders[FIRST] = 1
+    fetcher = Fetcher(brokers)
+    fetcher.assign([brokers.cursor(FIRST, ALL_COLUMNS, 0)])
+    fetcher._follow(fetcher._cursors[FIRST], 1)
+    fetcher._nodes[1].connection = cast("FetchConnection", before)
+    fetcher.send()
+    assert after.in_flight
+    assert not before.in_flight
 
 
 def test_an_answer_of_a_former_leader_is_not_taken(brokers):
