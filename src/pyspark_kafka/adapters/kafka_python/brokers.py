@@ -236,8 +236,8 @@ class PartitionCursor(Cursor):
         """Return whether the answer to an earlier request for this position may be taken.
 
         Until a topic has answered, metadata may name another one, which that request was not for.
-        A former leader may have records that its successor has not: before Kafka 2.7, brokers compare
-        the logs only when they are asked to.
+        A former leader may have records that its successor has not, and brokers before Kafka 2.7
+        compare the logs only when they are asked to.
         """
         is_same = (position.offset, position.topic_id) == (self.offset, self.topic.topic_id)
         return is_same and position.leader_epoch >= self.leader_epoch

@@ -461,9 +461,12 @@ class Fetcher:
         node.disconnect()
         self._brokers.metadata.ask_others_first(node.node)
         cursors = list(node.cursors.values())
+        # It may have been closed just now, while other brokers were waited for.
+        is_closed = isinstance(error, ConnectionResetError)
+        begun = time.monotonic() if is_closed else self._begun
         for cursor in cursors:
             if self._near.of(cursor.partition) is None:
-                cursor.failing_since = min(cursor.failing_since, self._begun)
+                cursor.failing_since = min(cursor.failing_since, begun)
                 self._lose_leader(node, cursor)
             else:
                 self._leave_replica(node, cursor)

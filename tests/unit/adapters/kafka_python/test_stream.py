@@ -240,6 +240,20 @@ def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
     assert cursor.topic.topic_id == UUID(int=3), "no topic has answered yet"
 
 
+def test_a_connection_that_is_found_closed_is_tried_again_first(brokers, leaders):
+    """The call took its time with other brokers: this one may be back by now."""
+    leaders[FIRST] = 1
+    fetcher = Fetcher(brokers, is_continuous=True)
+    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
+    fetcher.assign([cursor])
+    fetcher._follow(cursor, 1)
+    fetcher._begun = time.monotonic() - 100
+    fetcher._disconnect(fetcher._nodes[1], ConnectionResetError("closed"))
+    fetcher._follow(cursor, 1)
+    with pytest.raises(kafka_errors.KafkaConnectionError, match="silent"):
+        fetcher._disconnect(fetcher._nodes[1], kafka_errors.KafkaConnectionError("silent"))
+
+
 def test_a_session_that_ends_while_logs_are_compared_is_not_used(brokers, leaders, monkeypatch):
     """Brokers before Kafka 2.7 are asked by a request of its own, which may take its time."""
     before, after = FakeConnection(), FakeConnection()
