@@ -7,9 +7,14 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
+from ..domain.errors import (
+    BrokerUnreachableError,
+    KafkaRequestError,
+    LeaderUnavailableError,
+    UnknownTopicError,
+)
 from ..domain.reading.range_progress import RangeProgress
 from .call_deadline import Attempts, within
 
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
     from ..ports.reading import OffsetFetcher
 
 T = TypeVar("T")
+
+_PAUSE_S: Final = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -102,8 +109,21 @@ class Watermarks:
 
         :raises UnknownTopicError: if the partition does not exist.
         :raises BrokerUnreachableError: if no broker answers.
+        :raises LeaderUnavailableError: if brokers that take themselves for the leader have
+            different logs for as long as a call may take.
         """
-        with within(self._timeout_s), closing(self._make()) as fetcher:
+        with within(self._timeout_s) as deadline:
+            while (found := self._ask(partition))[0] > found[1]:
+                # One of them was cut off from the cluster, and still answers.
+                if deadline.has_passed:
+                    reason = f"its log begins at {found[0]} on one broker, and ends at {found[1]}"
+                    request = f"a request for the ends of {partition}"
+                    raise LeaderUnavailableError(request, f"{reason} on another one")
+                time.sleep(min(_PAUSE_S, deadline.remaining))
+        return found
+
+    def _ask(self, partition: TopicPartition) -> tuple[int, int]:
+        with closing(self._make()) as fetcher:
             earliest = fetcher.earliest([partition])
             latest = fetcher.latest([partition])
         if not (earliest and latest):

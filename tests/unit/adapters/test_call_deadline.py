@@ -1,5 +1,6 @@
 """One deadline for all that a call waits for."""
 
+import itertools
 import math
 import threading
 import time
@@ -15,7 +16,11 @@ from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetch
 from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
-from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    KafkaRequestError,
+    LeaderUnavailableError,
+)
 from pyspark_kafka.domain.security.errors import TlsError, TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -117,6 +122,16 @@ def test_both_requests_for_watermarks_have_one_deadline(monkeypatch, watermarks)
     with within(5) as outer:
         watermarks.of(PARTITION)
     assert deadlines[2:] == [outer.at] * 2
+
+
+def test_a_log_that_ends_before_it_begins_is_asked_for_again(monkeypatch, watermarks):
+    """A leader that was cut off from the cluster answers one of the two requests."""
+    answers = iter([7, 0, 7, 9])
+    answered(monkeypatch, lambda: next(answers), [])
+    assert watermarks.of(PARTITION) == (7, 9)
+    answered(monkeypatch, itertools.cycle([7, 0]).__next__, [])
+    with within(0.3), pytest.raises(LeaderUnavailableError, match=r"begins at 7 .* ends at 0"):
+        watermarks.of(PARTITION)
 
 
 @pytest.mark.parametrize(
