@@ -27,6 +27,7 @@ class MetadataAge:
         """Take the longest age, Java's ``metadata.max.age.ms``."""
         self._max_age_s = max(max_age_s, MIN_AGE_S)
         self._outdated_at = math.inf
+        self._another_at = math.inf
         self._stale: set[TopicPartition] = set()
         self._refused: Counter[TopicPartition] = Counter()
         """How often each leader was wrong that the broker named which was asked last."""
@@ -50,9 +51,10 @@ class MetadataAge:
         A broker that is cut off from the cluster answers with what it knew before, for ever.
         """
         is_wrong_again = any(self._refused[each] > 1 for each in self._stale)
-        asks_another = self.is_outdated(now) or is_wrong_again
+        asks_another = self.is_outdated(now) or now >= self._another_at or is_wrong_again
         if asks_another:
             self._refused.clear()
+            self._another_at = math.inf
         # Another attempt soon: an old leader may answer fetches for as long as it is asked.
         self._outdated_at = now + min(self._max_age_s, REFRESH_AGAIN_S)
         return asks_another
@@ -60,4 +62,5 @@ class MetadataAge:
     def received(self, now: float) -> None:
         """Note that the cluster's metadata were received."""
         self._outdated_at = now + self._max_age_s
+        self._another_at = min(self._another_at, self._outdated_at)
         self._stale.clear()

@@ -41,6 +41,16 @@ def test_a_broker_that_names_a_wrong_leader_again_is_left():
         assert not age.is_stale(partition)
 
 
+def test_another_broker_is_asked_after_an_age_although_metadata_are_requested_more_often():
+    """Leases of replicas end every few seconds, and the one that is asked may be cut off."""
+    age = MetadataAge(10)
+    asked = []
+    for now in range(0, 25, 3):
+        asked.append(age.asks(now))
+        age.received(now)
+    assert asked == [False, False, False, False, True, False, False, False, True]
+
+
 def test_what_metadata_say():
     topic_id = UUID(int=7)
     broker = Broker(1, "host", 9092, "rack")
