@@ -24,7 +24,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..engine.outcome import ViolationError
 from .logs import Partition, Truth
-from .world import World
+from .world import DEAD_HOST, World
 
 ALL_VERSIONS: Final = 1 << 30
 _US: Final = 1_000
@@ -174,11 +174,17 @@ class Oracle:
             self._check_loss(error, stretch)
         elif not self._is_true(error):
             raise ViolationError(f"untrue: {type(error).__name__}", str(error))
-        elif self.world.is_peaceful and not isinstance(error, CorruptBatchError):
+        elif self.world.is_peaceful and not self._has_cause(error):
             raise ViolationError("fails without a cause", f"{type(error).__name__}: {error}")
         elif self.world.is_overdue and not isinstance(error, CorruptBatchError | UnknownTopicError):
             text = f"{type(error).__name__} long after faults ended: {error}"
             raise ViolationError("stuck", text)
+
+    @staticmethod
+    def _has_cause(error: PysparkKafkaError) -> bool:
+        """Return whether an error may be raised while all brokers answer."""
+        is_of_dead_address = isinstance(error, BrokerUnreachableError) and DEAD_HOST in str(error)
+        return is_of_dead_address or isinstance(error, CorruptBatchError)
 
     def _is_true(self, error: PysparkKafkaError) -> bool:
         world = self.world

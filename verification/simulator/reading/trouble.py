@@ -126,7 +126,9 @@ class Trouble:
     def _ask_for_more(self) -> bool:
         """Replace all brokers in good order, once, and let records be written to the others."""
         world = self._world
-        if self._is_replaced:
+        # A reader of ranges does not try a login that was refused again for five minutes.
+        may_not_log_in = world.network.client.was_refused and not world.settings.is_stream
+        if self._is_replaced or may_not_log_in:
             return True
         self._is_replaced = world.is_peaceful = True
         world.calm_since_ms = None
