@@ -23,6 +23,11 @@ CLI := $(BIN)/python -m pyspark_kafka
 # The versions that `make lock` chose; another Spark brings its own.
 LOCKED := $(if $(filter pyspark,$(PYSPARK)),--constraint constraints.txt)
 INSTALL := $(BIN)/python -m pip install --quiet $(LOCKED)
+# Wordings to avoid, each with what to write instead. With --regex, codespell looks up phrases as well
+# as words, if they are in one line.
+WORDING := wording.txt
+GENERATED = $(shell grep -rl 'do not edit' docs --include='*.md')
+SPARKS_WORDS := available in Kafka any more
 
 # Some images set it: each of the thousands of Python processes of a run then compiles its modules.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,9 +65,11 @@ mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and
 matrix: $(MATRIX_READY) $(KERNELS) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
 	@$(BIN)/python -m verification.matrix $(ARGS)
 
-check: $(READY) $(KERNELS) ## check style, spelling, types, layers and generated pages
+check: $(READY) $(KERNELS) ## check style, spelling, wording, types, layers and generated pages
 	$(BIN)/ruff check .
 	$(BIN)/codespell
+	$(BIN)/codespell --dictionary $(WORDING) $(GENERATED:%=--skip %) --ignore-regex '$(SPARKS_WORDS)' \
+	  --regex "(?i)(?<!\w)($$(sed 's/->.*//' $(WORDING) | paste -s -d '|' -))(?!\w)" src docs *.md
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
