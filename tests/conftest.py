@@ -46,7 +46,7 @@ SERVER_FIXTURES: Final = {
     "connect": "spark",
     "connect_url": "spark",
 }
-"""What marks a test that uses a server of the run, so that ``-m 'not kafka'`` leaves it out."""
+"""The marker of a test that uses a server of the run, so that ``-m 'not kafka'`` excludes it."""
 
 SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")
 
@@ -129,7 +129,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """Tell a further process of the run where to ask for servers."""
+    """Pass a further process of the run the address where it asks for servers."""
     stash = node.config.stash
     if DESK not in stash:
         stash[DESK] = ServerDesk(stash[SERVERS])

@@ -27,10 +27,10 @@ FIRST_BYTES: Final = b"\x7fELF"
 NOTES: Final = 4
 """The type of the segment whose first note has the state of the thread that a signal ended."""
 ASSERTION: Final = re.compile(rb"(?:Assertion `|assert: )[ -~]{1,300}")
-"""What glibc and librdkafka print of one that failed, which pytest captures and loses."""
+"""The message of a failed one, from glibc or librdkafka, which pytest captures and loses."""
 
 WHERE: Final = re.compile(rb"[ -~]{1,200}\Z")
-"""What precedes it: the file, the line and the function."""
+"""The text before it: the file, the line and the function."""
 
 THREAD_ID: Final = 32
 """Where that thread's number is in its state (``elf_prstatus`` of 64-bit Linux)."""

@@ -17,7 +17,7 @@ _SPARK: Final = ("tests/spark/", "tests/conformance/")
 _GIB: Final = 1024**3
 _SERVERS: Final = 6 * _GIB
 _PROCESS: Final = 3 * _GIB
-"""What a process takes with its Spark, and with programs that it starts."""
+"""The memory of a process with its Spark and the programs that it starts."""
 
 
 def cores_of_this_machine() -> int:
@@ -63,7 +63,7 @@ class OneSoakAtATime(LoadFileScheduling):  # type: ignore[misc]  # xdist has no 
 
     A test that ends its process fails, and the others run in another process. With xdist 3.8 it
     would run again, and the run might never end: processes get scopes that are done, and wait
-    for another one (pytest-xdist issues 1323, 1327 and 1378, mended on its main branch).
+    for another one (pytest-xdist issues 1323, 1327 and 1378, fixed on its main branch).
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OpenContainer(Protocol):
-    """Gives a container for a query, by its options besides the broker and the client."""
+    """Gives a container for a query, by its options without the broker and the client."""
 
     def __call__(self, query: QueryKind, **options: str) -> Container: ...
 

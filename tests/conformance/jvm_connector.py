@@ -69,7 +69,7 @@ class UnsteadyStrategy:
         return self._strategy.assignedTopicPartitions(admin)
 
     class Java:
-        """What Py4J looks for."""
+        """The nested class that Py4J looks for."""
 
         implements: ClassVar = ["org.apache.spark.sql.kafka010.ConsumerStrategy"]
 

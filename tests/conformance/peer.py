@@ -116,4 +116,4 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
 """Why a Python data source cannot have what a test checks."""
 
 MISSING: Final[dict[tuple[str, str], str]] = {}
-"""What a Python data source can have, and this one does not."""
+"""Features that a Python data source can have, and this one does not."""

@@ -1,6 +1,6 @@
 """Options that neither source accepts, and the call and the words with which both refuse them.
 
-Spark calls a Python source in ``load()`` without telling it whether the query is a batch or a
+Spark calls a Python source in ``load()`` without indicating whether the query is a batch or a
 stream. What both kinds refuse is therefore refused in ``load()``, by a stream earlier than the JVM
 connector does; what one kind accepts is refused later, by the first action or the started stream.
 """
@@ -161,7 +161,7 @@ def with_topic(*tables: list[Options]) -> list[list[Options]]:
 
 BOTH = [STRATEGIES, *with_topic(NUMBERS, LIMITS, COLUMNS, SETTINGS)]
 EARLIER = [ASSIGNMENTS, *with_topic(FAIL_ON_DATA_LOSS, STARTS, POLL_TIMEOUTS)]
-"""What a batch of the JVM connector refuses in ``load()``, and its stream when it runs."""
+"""Options that a batch of the JVM connector refuses in ``load()``, and a stream when it runs."""
 
 CASES = [
     *cases(QueryKind.BATCH, Call.LOAD, Call.LOAD, [*BOTH, *EARLIER, *with_topic(BATCH_ENDS)]),

@@ -1,4 +1,4 @@
-"""Records that are gone when a query goes on: what both sources do, for both flags."""
+"""Records that are gone when a query continues: what both sources do, for both flags."""
 
 from collections.abc import Callable
 
@@ -61,7 +61,7 @@ def test_a_topic_made_anew_with_fewer_records(streams, kafka, topics, fail_on_da
     if fail_on_data_loss == "true":
         assert_failed(streams(topic, "true"), f"{topic}-0", "was changed from 10 to 3")
         return
-    # Both go on from the new end.
+    # Both continue from the new end.
     assert streams(topic, "false") == [[]] * 2
     topics.numbers(topic, 0, range(103, 106))
     assert streams(topic, "false") == [[[103, 104, 105]]] * 2

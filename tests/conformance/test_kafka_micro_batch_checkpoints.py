@@ -87,7 +87,7 @@ def test_initial_offsets_of_a_future_version(live, topics, tmp_path):
     Held.BESIDE_JVM,
 )
 def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(live, topics):
-    """The larger of two topics under a limit of 5 goes on alone, also after a restart."""
+    """The larger of two topics under a limit of 5 continues alone, also after a restart."""
     small, large = sizes(topics, (10,)), topics.create()
     topics.numbers(large, 0, range(100, 400))
 
@@ -168,7 +168,7 @@ def _initial_offset_log(directory: Path, content: bytes | None = None) -> Path:
 def _rename_query(checkpoint: Path) -> None:
     """Give a query another id.
 
-    Spark 4.3 may go on to count a stopped query with asynchronous progress among the running ones,
+    Spark 4.3 may still count a stopped query with asynchronous progress among the running ones,
     and refuse to start it again in the same process: when it stops, it commits to a Python source
     that it has stopped already (``AsyncProgressTrackingMicroBatchExecution.cleanup``).
     """

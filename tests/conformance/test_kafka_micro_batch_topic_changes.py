@@ -169,7 +169,7 @@ def test_delete_a_topic_when_a_spark_job_is_running(live, spark, kafka, topics):
 
 
 class WaitingJob:
-    """A job of one task that waits at the first row until it may go on, for 30 s at most.
+    """A job of one task that waits at the first row until it may continue, for 30 s at most.
 
     The task and this process share properties of the JVM, in which local tasks run.
     """

@@ -88,7 +88,7 @@ def topic_of_checkpoint(kafka):
     Held.BESIDE_JVM,
 )
 def test_a_query_of_spark_2_4_goes_on_without_headers(live, kafka, topics, topic_of_checkpoint):
-    """A query with state goes on from a checkpoint of Spark 2.4.8, though records have headers."""
+    """A query with state continues from a Spark 2.4.8 checkpoint, though records have headers."""
     topic = topic_of_checkpoint
     world = KafkaWorld("confluent", topics.fresh_name, kafka)
     for partition in range(5):

@@ -1,4 +1,4 @@
-"""KafkaSourceSuiteBase: where a stream starts, how it goes on, and the options that it refuses."""
+"""KafkaSourceSuiteBase: where a stream starts, how it continues, and the options it refuses."""
 
 import json
 import time

@@ -27,9 +27,9 @@ class _WithOldestBroker:
 
 
 class TestWriterOfOldestBroker(_WithOldestBroker, RecordWriterContract):
-    """What writers promise, and readers that see what they wrote."""
+    """The contract of writers, and of readers that see what they wrote."""
 
 
 @pytest.mark.parametrize("client", ["kafka-python"])
 class TestTransactionsOfOldestBroker(_WithOldestBroker, TransactionsContract):
-    """What the client with transactions promises."""
+    """The contract of transactions."""

@@ -24,7 +24,7 @@ PROJECT: Final = Path(__file__).parents[2]
 SUITES: Final = Path(suites.__file__)
 
 Outcomes: TypeAlias = dict[tuple[str, str], list[str]]
-"""What came of each test, by the name of its class and its own name; once for each parameter."""
+"""The outcome of each test, by the name of its class and its own name; once for each parameter."""
 
 WRONG: Final = [(port, wrong) for port, faults in FAULTS.items() for wrong in faults.wrong]
 

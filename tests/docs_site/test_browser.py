@@ -1,4 +1,4 @@
-"""The built site in a real browser: what only a browser can tell."""
+"""The built site in a real browser: checks that need one."""
 
 from __future__ import annotations
 

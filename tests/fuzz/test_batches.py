@@ -1,4 +1,4 @@
-"""What the fuzzers of kernels make of valid values."""
+"""The fuzzers of kernels, with valid values."""
 
 import random
 from collections import Counter

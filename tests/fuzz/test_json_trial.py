@@ -1,4 +1,4 @@
-"""What the fuzzer of JSON values tries."""
+"""Inputs that the fuzzer of JSON values tries."""
 
 import random
 

@@ -153,4 +153,4 @@ HONEST: Final[Mapping[Use, object]] = {
     commit: COMMITTED,
     committed: {INPUT: COMMITTED},
 }
-"""What each use returns if no lie is told, or if it recovers from one."""
+"""The result of each use without lies, or after it has recovered from one."""

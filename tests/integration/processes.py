@@ -1,4 +1,4 @@
-"""What a process has in Linux, and what a child has of it."""
+"""Threads and children of a process in Linux."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What options can do to the machine: nothing by default, and what they are for once allowed."""
+"""Effects of options on the machine: none by default, and the intended ones once allowed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def failure_once_allowed(
     ids=["plugin", "engine", "engine by name", "provider", "metadata service", "offset store"],
 )
 def test_a_dangerous_setting_works_once_allowed(monkeypatch, settings, entries, entry, words):
-    """What librdkafka says of a setting shows that it used it, which it did not before."""
+    """The message of librdkafka shows that it used the setting, which it did not before."""
     told = failure_once_allowed(monkeypatch, settings, (entries, entry))
     assert words in told
     assert "is refused" not in told

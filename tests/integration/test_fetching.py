@@ -55,7 +55,7 @@ PATIENT = {"kafkaConsumer__pollTimeoutMs": "60000"}
 
 HASTY = {"kafkaConsumer__pollTimeoutMs": "2000", "kafka__default__api__timeout__ms": "2000"}
 BOUND_S = bound_s(20)
-"""What an error may take under ``HASTY``: a few times as long, on a machine with much to do."""
+"""How long an error may take under ``HASTY``: a few times as long, on a busy machine."""
 
 KEPT = {"log.retention.ms": "-1"}
 """Records have old timestamps."""

@@ -50,7 +50,7 @@ PYTHON: Final = ("kafka-python",)
 CONFLUENT: Final = ("confluent",)
 BOTH: Final = (*PYTHON, *CONFLUENT)
 TRANSACTIONAL: Final[tuple[Use, ...]] = (transact, pass_on)
-"""What `confluent` refuses."""
+"""Uses that `confluent` refuses."""
 
 ROOT: Final = Path(__file__).parents[2]
 GIB: Final = 1024**3
@@ -540,7 +540,7 @@ CRASHES: Final = {
     "records of another partition": (read, lies.of_another_partition("Fetch", 1), SIGABRT),
     "a block of 4 GiB": (read, records(SNAPPY_BOMB), SIGABRT),
 }
-"""What ends librdkafka, as the page on faults says: the use, the lie and the signal."""
+"""Crashes of librdkafka, as on the page on faults: the use, the lie and the signal."""
 
 
 def use_lied_to(name: str) -> None:
@@ -555,7 +555,7 @@ def use_lied_to(name: str) -> None:
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_the_page_on_faults_knows_what_ends_librdkafka(name):
-    """It runs in another process. A release that survives it is to be told there."""
+    """It runs in another process. A release that survives it is to be named on that page."""
     process = get_context("spawn").Process(target=use_lied_to, args=(name,))
     process.start()
     process.join(60)

@@ -1,4 +1,4 @@
-"""What the reader keeps from one range to the next."""
+"""State that the reader keeps from one range to the next."""
 
 from collections.abc import Callable, Iterator
 

@@ -98,7 +98,7 @@ class PeerBatch:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Wait until the task has read the record, and let it go on behind the block."""
+        """Wait until the task has read the record, and let it continue after the block."""
         pipe: list[int] = []
 
         def is_there() -> bool:

@@ -50,7 +50,7 @@ def _in_files(secured: SecuredBroker, certificate: Certificate, path: Path) -> d
 def _inline(secured: SecuredBroker, certificate: Certificate, _path: Path) -> dict[str, str]:
     return {
         "ssl.keystore.key": certificate.key_pem(KEY_PASSWORD),
-        # As in a properties file, in which a line goes on.
+        # As in a properties file, where a line continues on the next one.
         "ssl.keystore.certificate.chain": certificate.chain_pem.replace("\n", " "),
         "ssl.truststore.certificates": secured.authority.read_text(),
     }

@@ -1,4 +1,4 @@
-"""``pyspark-kafka prometheus``, scraped while checkpoints come, fail and are mended."""
+"""``pyspark-kafka prometheus``, scraped while checkpoints come, fail and are fixed."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a cluster that refuses a login, a certificate or a request makes of a query."""
+"""Queries on a cluster that refuses a login, a certificate or a request."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -177,7 +177,7 @@ def test_a_process_remembers_that_a_login_was_refused(secured, proxy, client):
 
 
 def test_an_adapter_remembers_that_a_login_was_refused(secured, proxy, client):
-    """A monitor that goes on after errors does not log in each time."""
+    """A monitor that continues after errors does not log in each time."""
     options = through(proxy, client, secured.plain_options("ada", WRONG, subscribe="t"))
     given = parse_source_options(options, QueryKind.STREAM)
     with closing_clients(container_for(given)) as container:

@@ -1,4 +1,4 @@
-"""What each feature needs: without a right it is refused by name, with the rights it works."""
+"""Rights that each feature needs: with them it works, without one it is refused by name."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing

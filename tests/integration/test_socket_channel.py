@@ -1,4 +1,4 @@
-"""What the channel over TCP does with peers that are not what they should be."""
+"""The channel over TCP with peers that are not what they should be."""
 
 import os
 import signal

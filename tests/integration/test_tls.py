@@ -106,7 +106,7 @@ class Listener:
         self._alter(str(path))
 
     def _await(self, certificate: Certificate, *, is_accepted: bool) -> None:
-        """Wait until the broker trusts a certificate, or until it does not any more."""
+        """Wait until the broker trusts a certificate, or until it no longer does."""
         context = ssl.create_default_context(cafile=str(self._secured.authority))
         context.load_cert_chain(certificate.write_pem(self._directory / "probe.pem"))
         address = self._secured.rotated

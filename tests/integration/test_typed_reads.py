@@ -51,7 +51,7 @@ MESSAGE: Final = Schema(
 
 
 class Case(NamedTuple):
-    """A good value of a format, a bad one, and what is told of that."""
+    """A good value of a format, a bad one, and what is kept and reported of that."""
 
     value_format: str
     good: bytes

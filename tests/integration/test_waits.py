@@ -62,7 +62,7 @@ TIMEOUTS: Final = (
 PATIENT: Final = {"kafkaConsumer.pollTimeoutMs": "20000"}
 
 SLACK_S: Final = bound_s(4)
-"""What a machine with much to do may add; the default time-outs are 30 s and more."""
+"""The time that a busy machine may add; the default time-outs are 30 s and more."""
 
 MAX_TIMEOUTS: Final = {"continuous": 4, "exactly once": 4}
 """How many time-outs a use may take that consists of several calls; others take two."""
@@ -252,7 +252,7 @@ def _throttle(_request: object, response: Any) -> None:
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_pause_of_days_is_cut(client):
-    """A reader that is throttled for longer than its time-out goes on after that."""
+    """A reader that is throttled for longer than its time-out continues after that."""
     with (
         _broker(Lie("Fetch", answer=_throttle, times=1)) as broker,
         _in_time(3, client),
@@ -285,7 +285,7 @@ def test_a_read_that_is_given_up_ends_at_once(client):
 
 
 class InterruptError(Exception):
-    """What a signal raises."""
+    """An error that a signal raises."""
 
 
 STREAM_STALLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
@@ -307,7 +307,7 @@ STREAM_STALLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
     [*(("kafka-python", *stall) for stall in STREAM_STALLS), ("confluent", "Fetch", {})],
 )
 def test_each_call_of_a_continuous_query_ends_in_time(client, api, sink):
-    """A query may go on for as long as other brokers answer, but no call keeps it."""
+    """A query may continue for as long as other brokers answer, but no call keeps it."""
     with _broker(Lie(api, send=_silent)) as broker:
         options = _options(client, broker.bootstrap_servers)
         source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
@@ -355,7 +355,7 @@ STREAM_FAILURES: Final[Mapping[str, tuple[Sequence[Lie], tuple[type[Exception], 
         (LeaderUnavailableError, BrokerUnreachableError),
     ),
 }
-"""What a leader is, and the errors that a continuous query may have."""
+"""States of a leader, with the errors that a continuous query may have."""
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -370,7 +370,7 @@ def test_a_continuous_query_fails_in_time_if_a_leader_answers_no_fetch(client, f
 
 @pytest.mark.usefixtures("nothing_left")
 def test_a_fetch_that_returns_nothing_is_started_again(caplog):
-    """``confluent`` goes on where it was, though the broker answered each fetch."""
+    """``confluent`` continues where it was, though the broker answered each fetch."""
     lie = lies.with_partition_fields("Fetch", records=b"")
     with _broker(lie) as broker, _streaming("confluent", broker) as stream:
         _poll_until(stream, lambda: "started again" in caplog.text)
@@ -444,7 +444,7 @@ def _near_replica(kind: str) -> Iterator[HostileBroker]:
 
 
 REPLICAS: Final = ("silent", "refuses", "not in the metadata", "empty", "behind")
-"""What the replica is that a leader names."""
+"""States of the replica that a leader names."""
 
 NEAR: Final = {"kafka.client.rack": "near"}
 

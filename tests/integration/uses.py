@@ -1,4 +1,4 @@
-"""What queries use a cluster for, each as one call of options and a topic."""
+"""Uses of a cluster by queries, each as one call with options and a topic."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the data of users takes of memory, as docs/reference/limits.md says."""
+"""Bounds on the memory that users' data takes, as in docs/reference/limits.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds data of users in memory; each function runs in a process of its own."""
+"""Uses that hold users' data in memory; each function runs in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in the distribution, and what importing it costs."""
+"""The contents of the distribution, and the cost of importing it."""
 
 import re
 import subprocess
@@ -38,7 +38,7 @@ def test_the_wheel_holds_the_license(wheel):
 
 
 def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel):
-    """What the documentation offers for download comes with the sources."""
+    """The sources include the files that the documentation offers for download."""
     [sdist] = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

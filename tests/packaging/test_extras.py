@@ -67,7 +67,7 @@ MISSING: Final[dict[str, Sequence[str]]] = {
         "--option=tokenProvider=google",
     ),
 }
-"""What prints that an extra is missing, without a broker; ``tls`` needs one's store."""
+"""Commands that report a missing extra, without a broker; ``tls`` needs one's store."""
 
 PROTO: Final = 'syntax = "proto3";\nmessage Order { int64 id = 1; }\n'
 AVRO: Final = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'

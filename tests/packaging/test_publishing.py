@@ -1,4 +1,4 @@
-"""What a package index checks and shows of the distribution."""
+"""The checks and the page of a package index for the distribution."""
 
 import re
 import sys

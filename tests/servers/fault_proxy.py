@@ -26,7 +26,7 @@ _STOP_S: Final = bound_s(10)
 @final
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What happens to the bytes of one direction.
+    """The treatment of the bytes of one direction.
 
     ``reset_after`` is how many further bytes of a connection pass before it is reset.
     """
@@ -43,7 +43,7 @@ FREE: Final = Traffic()
 @final
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a proxy does to both directions, and whether it refuses connections."""
+    """The treatment of both directions, and whether the proxy refuses connections."""
 
     to_server: Traffic = FREE
     to_client: Traffic = FREE

@@ -58,7 +58,7 @@ def _build(wheels: Path, environment: Mapping[str, str]) -> None:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """Return what tells the build where headers and library are, unless it finds them itself."""
+    """Return the variables that the build needs to find headers and library, if it needs any."""
     if which("krb5-config"):
         return {}
     library = find_library("gssapi_krb5")

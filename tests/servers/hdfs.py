@@ -23,7 +23,7 @@ _FORMAT_S: Final = bound_s(120)
 _NAME_NODE: Final = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE: Final = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _JAXB: Final = (Artifact("javax.xml.bind", "jaxb-api", "2.3.1"),)
-"""What the Jersey of Hadoop 3.4 needs, and neither Java 17 nor PySpark has."""
+"""A package that Hadoop 3.4's Jersey needs, and neither Java 17 nor PySpark has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Lies that answers may tell, by what is wrong with them."""
+"""Lies in answers, by what is wrong with them."""
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ FRAMES: Final = {
 
 
 def of_api(lie: Lie, api: str, *, once: bool = False) -> Lie:
-    """Return a lie that responses of an API tell, always or only the first of them."""
+    """Return a lie for responses of an API, always or only for the first of them."""
     return replace(lie, api=api, times=1) if once else replace(lie, api=api)
 
 

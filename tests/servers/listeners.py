@@ -22,7 +22,7 @@ def rack_of(broker: int) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerListener:
-    """Where a broker listens, and which port it tells clients to connect to."""
+    """Where a broker listens, and which port it advertises to clients."""
 
     port: int
     advertised_port: int

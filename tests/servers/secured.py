@@ -54,7 +54,7 @@ MECHANISMS: Final[Mapping[str, str]] = {
 """The users who may do everything, by how they log in."""
 
 ROTATED_SUITE: Final = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
-"""What the listener ``rotated`` encrypts with, as Java spells it."""
+"""The cipher suite of the listener ``rotated``, as Java spells it."""
 
 GUEST: Final = "guest"
 """A user of PLAIN and of SCRAM-SHA-256 without any right: a test grants what it needs."""
@@ -132,7 +132,7 @@ class SecuredBroker:
         return self.options("SCRAM-SHA-256", kafka__sasl__jaas__config=jaas)
 
     def _await_login(self, user: str) -> None:
-        # The controller has a user before the broker does. librdkafka goes on connecting.
+        # The controller has a user before the broker does. librdkafka keeps connecting.
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self.sasl_plaintext,
             "security.protocol": "SASL_PLAINTEXT",

@@ -111,7 +111,7 @@ _STARTS: Final = {
     "spark_connect": "tests.servers.spark_connect:run_connect_server",
     "class_archive": "tests.spark_home:making_class_archive",
 }
-"""What starts a server, by its name; imported when it is needed."""
+"""The function that starts a server, by its name; imported when it is needed."""
 
 
 @contextmanager

@@ -56,14 +56,14 @@ class Failure(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """What the proxy does to requests."""
+    """The proxy's treatment of requests."""
 
     failures: tuple[Failure, ...] = ()
     share: float = 1.0
     """Of requests that fail, by one of ``failures``."""
 
     only: str = ""
-    """What a request that fails has in its method and URL: ``PUT /bucket/1``."""
+    """A part of the method and URL of requests that fail: ``PUT /bucket/1``."""
 
     max_failures: float = math.inf
 

@@ -1,4 +1,4 @@
-"""The faults that tell most about continuous queries; ``make soak ARGS=--continuous`` has more."""
+"""The faults that show most about continuous queries; ``make soak ARGS=--continuous`` has more."""
 
 import random
 import sys

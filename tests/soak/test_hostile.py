@@ -39,7 +39,7 @@ ROUNDS: Final[tuple[tuple[str, ...], ...]] = (
     ("partitions reassigned", "s3 lists late", *_DISK),
     ("topic created again",),
 )
-"""What happens at the same time; each storage has the checkpoint of another query."""
+"""Faults that happen at the same time; each storage has the checkpoint of another query."""
 
 _STARTS: Final = "a broker that starts takes seconds of all cores, in which waits cannot be bounded"
 LEFT_OUT: Final = {
@@ -90,5 +90,5 @@ def test_each_fault_has_a_round():
 
 
 def test_leftovers_of_each_round_are_counted():
-    """What a round leaves behind is counted after it or after the next one, also at the end."""
+    """Leftovers of a round are counted after it or after the next one, also at the end."""
     assert len(ROUNDS) % SHORT.rounds_per_count == 1

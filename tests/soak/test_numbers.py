@@ -14,7 +14,7 @@ _WAIT_S: Final = bound_s(10)
 
 
 class _Message:
-    """What librdkafka tells of a record that was written."""
+    """A message as librdkafka reports it after it was written."""
 
     def __init__(self, number: int, offset: int | None) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""What works by which login and with which client, and what is refused."""
+"""Operations that work or are refused, by login and client."""
 
 from itertools import product
 from typing import Final

@@ -15,7 +15,7 @@ from .queries import OURS, PEER, read
 
 
 class Stored(NamedTuple):
-    """What a topic holds of a row, besides its offset and its time."""
+    """The fields of a row in a topic, without its offset and its time."""
 
     partition: int
     key: bytes | None
@@ -40,7 +40,7 @@ class Sinks:
     def write_stream(self, table: DataFrame, sink: str = OURS, **options: str) -> StreamingQuery:
         """Append a table by a stream, in one file's order, and give the query at its end.
 
-        A later call goes on from the checkpoint of the one before, with what it adds.
+        A later call continues from the checkpoint of the one before, with what it adds.
         """
         files = str(self.directory / f"input-{sink}")
         table.coalesce(1).write.mode("append").parquet(files)

@@ -168,7 +168,7 @@ def test_more_tasks_than_slots_are_refused(pipeline):
 
 
 class Opened:
-    """A context that a task enters, with a file that tells."""
+    """A context that a task enters, with a file that shows it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,6 +1,6 @@
 """The same topics through every reader there is: no difference may be found.
 
-Topics are random, from a seed that each test's name tells. The environment variable
+Topics are random, from a seed that each test's name contains. The environment variable
 ``PYSPARK_KAFKA_SEEDS`` gives others: ``PYSPARK_KAFKA_SEEDS=7,8``.
 """
 

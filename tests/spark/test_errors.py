@@ -1,4 +1,4 @@
-"""What a user sees when something is wrong."""
+"""Errors that a user sees when something is wrong."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What a query reads after its first batch failed and either source restarted it."""
+"""Records that a query reads after its first batch failed and either source restarted it."""
 
 from pathlib import Path
 

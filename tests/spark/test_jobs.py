@@ -60,7 +60,7 @@ def test_tasks_have_the_variables_that_they_are_given(spark):
 
 
 def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(runner, spark, tmp_path):
-    """When it returns the slots are free: Spark counts no task of the job any more."""
+    """When it returns the slots are free: Spark no longer counts any task of the job."""
     rendezvous = Rendezvous(tmp_path)
     runner.start(TASKS, WaitingTask(rendezvous))
     await_until(rendezvous.have_all_arrived, MAX_SECONDS)

@@ -137,7 +137,7 @@ def test_spark_takes_the_checkpoint_over(spark, kafka, topics, options, tmp_path
     topics.numbers(topic, 0, range(10))
     driver = Driver(spark, options, topic, tmp_path)
     driver.run()
-    # All that Spark wants besides is an id for the query.
+    # Apart from that, Spark wants only an id for the query.
     (tmp_path / "checkpoint" / "metadata").write_text(f'{{"id":"{uuid.uuid4()}"}}')
     batches: list[list[int]] = []
     for source, start in ((OURS, 10), (PEER, 15)):

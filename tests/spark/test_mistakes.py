@@ -1,4 +1,4 @@
-"""What Spark shows of the usual mistakes: the error of this library, near its beginning."""
+"""Spark's output for the usual mistakes: the error of this library, near its beginning."""
 
 import pytest
 from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ EXPECTED = {
         "<td>orders</td><td>0</td><td>50</td><td>60</td><td>10</td>",
     ],
 }
-"""What the outputs of each notebook have, in this order."""
+"""Texts in the outputs of each notebook, in this order."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What Spark 4.0 and 4.1 offer to Python sources: these tests run in environments with them."""
+"""Python sources in Spark 4.0 and 4.1: these tests run in environments with them."""
 
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def test_available_now_ends_after_a_limited_batch_that_is_allowed(spark, kafka, 
 
 
 def test_a_limit_never_goes_back_with_sparks_wrapper(spark, kafka, topics, tmp_path):
-    """The wrapper asks for the end before it tells the start: without limits it may."""
+    """The wrapper asks for the end before it passes the start: without limits it may."""
     topic = topics.create()
     topics.numbers(topic, 0, range(25))
     stream = limited(spark, kafka, topic)

@@ -1,4 +1,4 @@
-"""What the operator of Spark allows the options of queries to do, by every way to set them."""
+"""Options of queries that the operator of Spark allows, by every way to set them."""
 
 import _ctypes_test  # type: ignore[import-not-found]
 from collections.abc import Mapping

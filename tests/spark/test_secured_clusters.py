@@ -19,7 +19,7 @@ from .secured_matrix import CLIENTS, OPERATIONS, refusal
 ROWS = 20
 
 IN_ORDER = ("sink", "batch", "stream", "exactly-once", "lag")
-"""What is written first is read by the others, and lag is measured for the stream."""
+"""The rows of the first are read by the others, and lag is measured for the stream."""
 
 
 class SecuredQueries:

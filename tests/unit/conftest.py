@@ -1,4 +1,4 @@
-"""What many tests of parts need."""
+"""Fixtures and Hypothesis profiles of unit tests."""
 
 import os
 import sys

@@ -32,7 +32,7 @@ def _takes_any(arguments: ast.arguments) -> bool:
 
 
 def test_caches_have_a_bound():
-    """What is kept for each argument may grow with what records and queries name."""
+    """A cache without a bound would grow with the names in records and queries."""
     found = {
         f"{path.relative_to(SOURCE)}::{name}"
         for path in SOURCE.rglob("*.py")

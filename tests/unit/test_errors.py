@@ -325,7 +325,7 @@ def test_conditions_are_distinct():
     ids=name,
 )
 def test_error(error, builtin, fault, text):
-    """An error tells its condition, the facts and the next step, and is what Python calls it."""
+    """An error states its condition, the facts and the next step, and is what Python calls it."""
     assert f"{type(error).__name__}\n{error}" == text
     assert error.fault is fault
     assert isinstance(error, builtin)

@@ -1,4 +1,4 @@
-"""What each error does in each place where it is raised: the page of retries says it."""
+"""The outcome of each error in each place where it is raised, as on the page of retries."""
 
 import sys
 from importlib import import_module

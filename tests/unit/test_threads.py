@@ -35,7 +35,7 @@ TEXT: Final = "planted in a thread"
 
 
 class PlantedError(RuntimeError):
-    """What no thread expects."""
+    """An error that no thread expects."""
 
 
 def fail(*_: object, **__: object) -> Any:
@@ -143,7 +143,7 @@ PLANTS: Final[dict[str, Plant]] = {
     "application/lag/worker.py::self._run": lag,
     "bootstrap/pool.py::self._evict": pool,
 }
-"""What plants an error in each thread, and returns or raises what its caller is told of it."""
+"""By thread, a function that plants an error in it, and returns or raises what its caller gets."""
 
 REASONS: Final = {
     "adapters/http.py::sockets.end": "the request raises a RequestTimeoutError",

@@ -29,7 +29,7 @@ def test_every_entry_says_what_to_do():
 
 
 def test_every_sub_condition_is_listed():
-    """What follows the dot is in the tables: a case of data loss, or why a handshake failed.
+    """The tables have the words after the dot: a case of data loss, or why a handshake failed.
 
     Records that are skipped on request are a warning and never an error.
     """

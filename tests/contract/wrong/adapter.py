@@ -6,7 +6,7 @@ from typing import Any, Final, final
 import pytest
 
 _NOT_PASSED: Final = frozenset({"expect"})
-"""What a reader may ignore, and is ignored where a wrong one does not look at it."""
+"""Optional methods of a reader, which do nothing unless a wrong reader overrides them."""
 
 
 @final
@@ -62,7 +62,7 @@ def _passed_property(name: str) -> property:
 class Faults:
     """The wrong adapters of a port: a decorator registers them.
 
-    Most are the right adapter with a function in place of one method. ``suite`` returns the suite
+    Most are the right adapter with a function instead of one method. ``suite`` returns the suite
     that tests an adapter. ``right`` is the suite on the right adapter: it passes every test that a
     wrong one fails.
     """
@@ -76,7 +76,7 @@ class Faults:
         self._suite = suite
 
     def __call__(self, caught_by: Callable[..., None], method: str | None = None) -> Any:
-        """Return a decorator of a wrong adapter, or of a function in place of a method.
+        """Return a decorator of a wrong adapter, or of a function instead of a method.
 
         ``caught_by`` is the test that has to fail for it. The decorator returns the adapter.
         """
@@ -95,7 +95,7 @@ class Faults:
         error: type[Exception],
         result: object = None,
     ) -> type:
-        """Add an adapter whose method returns a result in place of an error."""
+        """Add an adapter whose method returns a result instead of an error."""
 
         def dropping(self, *given, **named):
             with suppress(error):

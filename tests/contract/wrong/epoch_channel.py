@@ -331,7 +331,7 @@ def loses_its_driver_if_it_does_not_look_at_its_channel(self):
 
 @wrong_task(_Suite.test_a_task_of_a_closed_channel_loses_its_driver)
 class GoesOnAlone(PassingTask):
-    """Goes on when its driver has closed the channel."""
+    """Continues when its driver has closed the channel."""
 
     def send(self, message):
         with suppress(DriverLostError):

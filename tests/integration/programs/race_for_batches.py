@@ -16,7 +16,7 @@ from pyspark_kafka.domain.checkpoints.storage_path import StoragePath
 
 
 def main(url: str, name: str, threads: int, batches: int) -> None:
-    """Race, once told to."""
+    """Race, once a line of input asks for it."""
     log = FsspecMetadataLog(StoragePath(url, sys.stdin.readline()))
     log.latest()  # connects
     together = Barrier(threads)

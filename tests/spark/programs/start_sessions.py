@@ -91,7 +91,7 @@ def local() -> SparkSession.Builder:
 
 
 def worker(_nothing: int) -> tuple[bool, list[str]]:
-    """Tell of a worker what it has before it was asked for anything: spared objects, modules."""
+    """Return what a worker has before it was asked for anything: spared objects, modules."""
     return gc.get_freeze_count() > 0, list(sys.modules)
 
 

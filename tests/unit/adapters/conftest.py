@@ -1,4 +1,4 @@
-"""What tests of several adapters need."""
+"""Fixtures for tests of several adapters."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ import pytest
 from pyspark_kafka.adapters.spark.spark_api import HAS_READ_LIMITS
 
 collect_ignore = [] if HAS_READ_LIMITS else ["spark/test_stream_reader.py"]
-"""What tests interfaces that the installed Spark does not have."""
+"""Tests of interfaces that the installed Spark does not have."""
 
 PASSWORD: Final = "store-secret"  # noqa: S105
 
 
 class CloseError(Exception):
-    """What a close raises."""
+    """An error that a close raises."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the settings of both clients have in common."""
+"""Rules that the settings of both clients share."""
 
 import base64
 import sys

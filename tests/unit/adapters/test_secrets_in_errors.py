@@ -120,7 +120,7 @@ def test_no_error_shows_a_broken_jaas_line():
 
 
 def test_no_error_shows_a_password_in_a_wrong_place(client):
-    """A password may stand before the servers, or in place of the login module."""
+    """A password may stand before the servers, or instead of the login module."""
     for servers in (f"u:{SECRET}@h:1", f"SASL_SSL://u:{SECRET}@h:1"):
         told = refusal(client, {"bootstrap.servers": servers})
         assert "'kafka.bootstrap.servers' must be host:port, without a user" in told

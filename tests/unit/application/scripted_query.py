@@ -100,7 +100,7 @@ class _VirtualEvent(threading.Event):
 @final
 @dataclass
 class ScriptedRunner(TaskRunner):
-    """Keeps what it is told; ``run`` says only that a task has started."""
+    """Keeps what it is given; ``run`` reports only that a task has started."""
 
     time: VirtualTime
     slots: int | None = None
@@ -155,7 +155,7 @@ class ScriptedChannel(EpochChannel):
         self.inbox: list[TaskMessage] = []
         self.sent: list[tuple[TaskId, TaskCommand]] = []
         self.drains = True
-        """Whether tasks end when they are told to."""
+        """Whether tasks end when they are asked to."""
 
         self.is_closed = False
         self.script: Script = iter(())

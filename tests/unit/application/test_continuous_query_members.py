@@ -1,4 +1,4 @@
-"""What a continuous query tells its user, with tasks that follow a script."""
+"""Properties and methods of a continuous query, with tasks that follow a script."""
 
 import threading
 import time

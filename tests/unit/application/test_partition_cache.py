@@ -33,7 +33,7 @@ def test_a_negative_time_keeps_nothing(asked):
 
 
 def test_an_answer_can_be_forgotten(asked):
-    """What is in doubt is asked for again before its time is over."""
+    """An answer in doubt is asked for again before its time is over."""
     cache = PartitionCache(100, MemoryClock())
     cache.get(asked)
     cache.clear()

@@ -1,4 +1,4 @@
-"""What each of Spark's Python processes loads of this package and its dependencies."""
+"""Modules of this package and its dependencies that each of Spark's Python processes loads."""
 
 import os
 import pickle

@@ -167,7 +167,7 @@ CASES: Final[dict[str, Case]] = {
         }.items()
     },
 }
-"""What is not here: a flag has the other value, and needs nothing but its format."""
+"""Any other option needs nothing but its format, and has the other value if it is a flag."""
 
 TABLES: Final = {
     "read": ((*TABLE, *value_table.TABLE), value_table.FORMAT_OPTIONS),
@@ -231,7 +231,7 @@ def registry(monkeypatch):
 
 LIMITS: Final = {"maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"}
 ALLOWED: Final = {"allowLimitsWithoutTrigger": "true"}
-"""What older releases of Spark need for limits."""
+"""The option that older releases of Spark need for limits."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the data source of Spark refuses before there is a task."""
+"""Refusals of Spark's data source before there is a task."""
 
 import gc
 from functools import cache, partial

@@ -199,7 +199,7 @@ def test_client_settings_are_read_from_a_file(tmp_path):
 
 
 def test_client_settings_are_read_as_javas_properties(tmp_path):
-    """What each line means was read by ``java.util.Properties``."""
+    """The meaning of each line is that of ``java.util.Properties``, which has read it."""
     file = tmp_path / "client.properties"
     file.write_text(
         "\ufeff# see C:\\dir\\\n"

@@ -25,7 +25,7 @@ from ....servers.silent_listeners import StallingListener, silent_listener, tric
 OPERATION_S: Final = 0.3
 
 SLACK_S: Final = bound_s(10)
-"""What a machine with much to do may add; the session of S3 loads its descriptions."""
+"""The time that a busy machine may add; the session of S3 loads its descriptions."""
 
 CALLS: Final[dict[str, Callable[[FsspecMetadataLog], object]]] = {
     "get": lambda log: log.get(0),

@@ -1,4 +1,4 @@
-"""What librdkafka's events say of refused logins, failed handshakes and missing rights."""
+"""Errors from librdkafka's events: refused logins, failed handshakes and missing rights."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""What is said of records that were not delivered, and of topics that cannot be asked for."""
+"""Errors of records that were not delivered, and of topics that cannot be looked up."""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -116,7 +116,7 @@ def test_a_producer_that_can_go_no_further_says_why(errors):
 
 
 class Cluster:
-    """What answers of a cluster, one after the other."""
+    """Answers of a cluster, one after the other."""
 
     def __init__(self, *answers: int) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""What a fetch knows of the records that were taken out of its queue."""
+"""A fetch's knowledge of the records that were taken out of its queue."""
 
 from ctypes import c_uint64
 from typing import Any

@@ -24,7 +24,7 @@ OFFSETS = PartitionOffsets({TopicPartition("t", 0): 7})
 TIMEOUT_MS = 200
 
 Answer: TypeAlias = Callable[[Callable[..., None]], Any]
-"""What a poll does with a consumer's callback for commits, and returns."""
+"""A poll: it gets a consumer's callback for commits, which it may call."""
 
 
 def failed(code: int, after_s: float = 0.0) -> Answer:
@@ -113,7 +113,7 @@ def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(fetcher
 
 
 def test_a_new_consumer_looks_for_another_coordinator(fetcher, consumers):
-    """A broker that is not the coordinator any more is asked once."""
+    """A broker that is no longer the coordinator is asked once."""
     consumers.answers += [committed(KafkaError(KafkaError.NOT_COORDINATOR)), committed()]
     fetcher.commit("a", OFFSETS)
     assert consumers.are_closed == [True, False]

@@ -26,7 +26,7 @@ TOKEN = "not-to-be-shown"  # noqa: S105
 
 
 class Issuer:
-    """Issues tokens of a second, until it has none any more."""
+    """Issues tokens that are valid for a second, until it has none left."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None

@@ -80,7 +80,7 @@ def test_a_request_that_hangs_leaves_time_for_another(client, monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that goes on when something waits."""
+    """Return a clock that advances when something waits."""
     made: Any = SimpleNamespace(now=100.0)
     made.monotonic = lambda: made.now
     made.sleep = lambda seconds: setattr(made, "now", made.now + seconds)
@@ -133,7 +133,7 @@ def slow_client(client, clock):
     ids=["latest", "pattern", "committed", "group operations"],
 )
 def test_the_requests_of_a_call_have_one_deadline(clock, slow_client, call):
-    """What one needs is not there for the others: a call takes as long as the port says."""
+    """Time that one uses is lost to the others: a call takes as long as the port says."""
     begun = clock.now
     with pytest.raises(PysparkKafkaError):
         call()

@@ -29,7 +29,7 @@ RECORDS = [Record(1, b"value", b"key", headers=(("h", b"x"),)), Record(2, None, 
 OFFSET = range(8)
 LENGTH = range(8, 12)
 EPOCH = range(12, 16)
-"""What stands before the checksum of a batch of format 2, and is not in it."""
+"""The fields before the checksum of a batch of format 2, which it does not cover."""
 
 
 def flips(data: bytes) -> Iterator[tuple[int, bytes]]:

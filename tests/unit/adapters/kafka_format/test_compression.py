@@ -18,7 +18,7 @@ PLAIN = b"".join(b"%d;" % number for number in range(40_000))
 """More than one block of each codec."""
 
 TEXT = b" ".join(b"word%d" % (number * number % 1_009 % 97) for number in range(20_000))
-"""What takes some trouble to be made as small as it can be."""
+"""Text that takes some effort to compress as far as possible."""
 
 PEERS: dict[Codec, Callable[[bytes], bytes]] = {
     Codec.NONE: bytes,
@@ -186,7 +186,7 @@ def test_every_cut(codec):
 
 
 def test_every_cut_of_zstd():
-    """What is cut off of zstd gives what there is before the cut: its end says no more."""
+    """Zstd bytes that are cut off give what there is before the cut: their end adds nothing."""
     packed = compress(ZSTD, PLAIN[:300])
     for cut in range(len(packed)):
         assert PLAIN[:300].startswith(read(ZSTD, packed[:cut]))

@@ -1,4 +1,4 @@
-"""What holds for all records, and for all bytes."""
+"""Laws that hold for all records, and for all bytes."""
 
 import random
 

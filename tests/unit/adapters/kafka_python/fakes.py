@@ -1,4 +1,4 @@
-"""What adapters have of kafka-python, without a broker."""
+"""Fakes of kafka-python's parts that adapters use, without a broker."""
 
 import math
 import socket

@@ -110,7 +110,7 @@ def test_a_response_that_comes_a_byte_at_a_time(sockets):
 
 
 def test_a_slow_response_keeps_no_other_connection_waiting(sockets):
-    """What one broker sends is received as it comes, while another answers."""
+    """A broker's bytes are received as they come, while another broker answers."""
     slow, other = sockets[0], socket.socketpair()
     slow_connection, buffer = connection_of(slow, LONG_S), ReceiveBuffer()
     slow_connection.send({PARTITION: FetchPosition(0)})

@@ -1,4 +1,4 @@
-"""What kafka-python's reader does when a broker's log differs from what it has read."""
+"""kafka-python's reader when a broker's log differs from what it has read."""
 
 import socket
 import struct

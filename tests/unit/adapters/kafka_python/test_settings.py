@@ -111,7 +111,7 @@ def test_every_listed_setting_is_translated(name):
     ],
 )
 def test_not_known(name):
-    """What kafka-python does not know, takes as an object or has no use for is refused by name."""
+    """Settings that kafka-python does not know or use, or takes as objects, are refused by name."""
     name = name.replace("_", ".")
     assert problems({name: "1"}) == (
         f"Option 'kafka.{name}' is not known to the client 'kafka-python'.",
@@ -292,7 +292,7 @@ def test_a_context_follows_the_settings(settings, minimum, maximum, checks):
 
 
 def test_suites():
-    """Only the named suites of TLS 1.2 are offered, besides the suites of TLS 1.3."""
+    """Only the named suites of TLS 1.2 are offered, together with the suites of TLS 1.3."""
     suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"
     context = tls_context({"ssl.cipher.suites": suites})
     names = {each["name"] for each in context.get_ciphers()}

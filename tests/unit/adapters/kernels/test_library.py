@@ -53,7 +53,7 @@ def test_a_change_of_a_source_is_refused(package):
 
 
 def test_another_compiler_builds_again(package):
-    """What it makes may differ; the library runs all the same."""
+    """Its output may differ; the library runs all the same."""
     manifest = manifest_of(package) | {"compiler": "another"}
     (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
     assert load_library(package / KERNELS, package).address(SUM) > 0

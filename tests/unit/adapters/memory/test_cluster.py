@@ -1,4 +1,4 @@
-"""What the cluster in memory offers beside topics and records: waiting, ids, transactions."""
+"""The cluster in memory apart from topics and records: waiting, ids, transactions."""
 
 import time
 from collections.abc import Callable

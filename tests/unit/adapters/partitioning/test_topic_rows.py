@@ -177,7 +177,7 @@ def last(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
 
 
 class Nested:
-    """What a function may be part of."""
+    """A class that a function is part of."""
 
     first = staticmethod(lambda batch, _: pa.array([0] * batch.num_rows, pa.int32()))
 

@@ -277,7 +277,7 @@ def test_a_file_that_is_gone(authority, client, tmp_path):
 
 
 def test_rotating_again(tmp_path, caplog):
-    """What cannot be used is tried again and logged once for each version of the files."""
+    """A file that cannot be used is tried again and logged once for each of its versions."""
     file, calls = tmp_path / "file", 0
 
     def make() -> str:
@@ -350,7 +350,7 @@ def test_a_password_that_librdkafka_cannot_use(client):
 
 
 RESET = struct.pack("ii", 1, 0)
-"""What ``SO_LINGER`` takes to end a connection by a reset."""
+"""The value of ``SO_LINGER`` that ends a connection by a reset."""
 
 
 def test_a_socket_whose_connection_was_reset_before_tls_is_closed():

@@ -73,7 +73,7 @@ def test_a_role_is_assumed_with_the_default_credentials(monkeypatch):
     [request] = requests
     assert request.form["RoleArn"] == "arn:aws:iam::1:role/r"
     assert request.form["RoleSessionName"] == "me"
-    # The URL is not served any more.
+    # The URL is no longer served.
     with pytest.raises(TokenUnavailableError, match="EndpointConnectionError"):
         signed(MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r"))
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark_kafka.adapters.spark.jobs import summarize_failure
 
 FAILURES = (Path(__file__).parent / "failures.txt").read_text(encoding="utf-8").split("=== ")[1:]
-"""What Spark says, each behind the line that is kept of it."""
+"""Messages of Spark, each behind the line that is kept of it."""
 
 
 @pytest.mark.parametrize("failure", FAILURES)

@@ -63,7 +63,7 @@ def test_a_session_that_is_asked_for_again_hides_the_same():
 
 
 def test_the_documents_have_the_pattern():
-    """What to set on a cluster that does not use ``session`` is what ``session`` sets."""
+    """A cluster that does not use ``session`` is to set what ``session`` sets."""
     page = (ROOT / "docs" / "connect" / "security.md").read_text()
     assert f"\nspark.redaction.regex  {SENSITIVE}\n" in page
     assert f"\nspark.redaction.string.regex  {STATEMENTS}\n" in page

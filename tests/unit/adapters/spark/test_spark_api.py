@@ -1,4 +1,4 @@
-"""What is asked of the running Spark, and what is refused without it."""
+"""Features of the running Spark that are looked up, and refusals where one is missing."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ assert list(TUNED_DEFAULTS) == ["spark.buffer.size"]
 assert stream_reader_class() is OlderStreamReader
 assert issubclass(batch_reader.KafkaBatchReader, api.DataSourceReader)
 """
-"""What Spark 4.0 lacks is taken from the installed one."""
+"""Parts that Spark 4.0 lacks are taken from the installed one."""
 
 
 @pytest.fixture

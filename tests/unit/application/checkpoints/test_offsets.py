@@ -118,7 +118,7 @@ def kept(*, planned: int | None = None, first: int = 3) -> Kept:
 
 
 SHAPES: Sequence[tuple[int | None, int]] = ((None, 3), (9, 3), (OLD, 3), (9, 4))
-"""What batch 5 ends with, and the first batch that is not purged."""
+"""The end of batch 5, and the first batch that is not purged."""
 
 
 @pytest.mark.parametrize(("planned", "first"), SHAPES)
@@ -323,7 +323,7 @@ def test_of_two_commands_one_writes_and_the_other_changes_nothing():
 
 
 def targets(kit: Kit) -> OffsetTargets:
-    """Return targets for a checkpoint that has a partition that Kafka does not have any more."""
+    """Return targets for a checkpoint that has a partition that no longer exists in Kafka."""
     kit.produce(5)
     kit.produce(3, partition=1)
     return OffsetTargets(kit.container({"assign": '{"t":[0,1],"gone":[0]}'}).offset_reader())

@@ -109,7 +109,7 @@ def test_the_first_report_begins_where_the_query_began(source):
 
 
 def test_lag_counts_what_was_there_at_the_report_before(kit, source, monkeypatch):
-    """What arrived since does not count, unless the query is idle."""
+    """Records that arrived since do not count, unless the query is idle."""
     monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
     recorder = ProgressRecorder(QUERY, "foreach")
     lags = []

@@ -268,7 +268,7 @@ def test_records_of_a_partition_that_no_epoch_has_are_waited_for():
 
 
 def test_records_are_waited_for_until_brokers_tell_them_again(caplog):
-    """The reason is logged once, and so is that the wait goes on."""
+    """The reason is logged once, and so is that the wait continues."""
     processed = PartitionOffsets({TopicPartition("in", 0): 1})
     error = BrokerUnreachableError("memory", 1)
     answers: list[PartitionOffsets | Exception | None] = [error, None, error, processed]

@@ -199,7 +199,7 @@ def out_of_range(offset: int, earliest: int, latest: int) -> OffsetOutOfRangeErr
 
 
 def test_a_task_says_that_it_starts_what_it_wrote_and_that_it_has_stopped():
-    """What has no visible records moves the offset on, and nothing is made of it."""
+    """A stretch without visible records moves the offset on, and nothing is made of it."""
     driver, client = reading([polled(3, 5)], [PolledRecords(tp(0), None, 9)], start=3)
     run(driver, client)
     assert driver.messages[0] == TaskStarted(TASK, "host", 7)

@@ -179,7 +179,7 @@ def test_records_are_counted_with_a_meter(metering):
     [BrokerUnreachableError("b:1", 10.0), PluginError("x:y", "it is none"), KeyError("a bug")],
 )
 def test_what_cannot_be_counted_is_given_in_offsets(metering, error, caplog):
-    """What Spark said is enough for offsets; the failure is logged once, until it is over."""
+    """Spark's offsets are enough; the failure is logged once, until it is over."""
     notes = Notes()
     metering.error = error
     worker = LagWorker([notes], metering)

@@ -19,7 +19,7 @@ Batch = tuple[OffsetRange, ...]
 
 
 class CrashError(RuntimeError):
-    """What takes a driver down."""
+    """The crash of a driver."""
 
 
 class Driver:

@@ -103,7 +103,7 @@ def test_an_answer_that_lacks_a_known_partition_is_asked_for_again(kit, monkeypa
 
 
 def test_an_end_before_what_is_known_is_taken_after_the_last_attempt(kit):
-    """What Kafka says three times is its word, even if it is less than before."""
+    """An end that Kafka returns three times counts, even if it is less than before."""
     kit.produce(3)
     known = offsets(5, 0)
     assert reader(kit).latest(known) == {tp(0): 3, tp(1): 0}

@@ -138,7 +138,7 @@ def test_a_new_partition_counts_from_its_beginning(kit):
 
 
 def test_a_new_partition_that_went_again_goes_to_its_end(kit):
-    """A partition whose beginning Kafka does not tell has no share of the limit."""
+    """A partition whose beginning Kafka does not return has no share of the limit."""
     latest = PartitionOffsets({tp(0): 100, tp(9): 50})
     end = admission(kit).end_of_batch(offsets(0), latest, ReadMaxRows(10))
     assert end == {tp(0): 10, tp(9): 50}
@@ -267,7 +267,7 @@ def test_a_small_partition_is_read_beside_one_that_is_refilled(kit):
 
 
 def test_partitions_without_anything_new_are_not_looked_at(kit, looking):
-    """What a batch will not read is not measured, and neither what has no beginning."""
+    """A partition that a batch will not read is not measured, nor is one without a beginning."""
     produce(kit, 5, 1)
     sizes = RecordSizes(lambda: looking)
     assert sizes.measure(offsets(5, 0), offsets(5, 0, 9)) == {}
@@ -390,7 +390,7 @@ def test_offsets_are_committed_to_the_group_that_is_named(kit):
 
 
 def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit):
-    """An engine without new data never commits the last batch, but goes on asking behind it."""
+    """An engine without new data never commits the last batch, but keeps asking behind it."""
     stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
     kit.produce(2)
     assert stream.latest_offset(END, stream.default_read_limit) == END
@@ -410,7 +410,7 @@ def test_initial_offsets_are_not_committed_to_a_group(kit):
 
 
 def test_a_commit_that_fails_is_reported_and_tried_again_later(kit, monkeypatch):
-    """The stream goes on, and does not try at every trigger: the group's offsets are a copy."""
+    """The stream continues, and does not try at every trigger: the group's offsets are a copy."""
     failure = KafkaRequestError("a commit", "why")
     tried: list[object] = []
 

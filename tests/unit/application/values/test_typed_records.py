@@ -98,7 +98,7 @@ def test_values_become_structs_in_their_place(kit):
 
 
 def test_only_the_columns_of_the_query_are_returned(kit):
-    """What errors and dead letters need besides is read, and not returned."""
+    """Other columns are read for errors and dead letters, and not returned."""
     produce(kit, b"1,ada")
     left_out = dict.fromkeys(
         ["includeOffset", "includeTopic", "includePartition", "includeTimestamp"], "false"

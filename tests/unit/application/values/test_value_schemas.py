@@ -23,7 +23,7 @@ REGISTRY = {"schema.registry.url": "http://127.0.0.1:1"}
 
 
 class Driver:
-    """What a driver has: options, a registry, files, and a log that restarts share."""
+    """A driver's options, registry and files, and a log that restarts share."""
 
     def __init__(self, log: MemoryMetadataLog | None = None) -> None:
         self.registry = MemorySchemaRegistry()

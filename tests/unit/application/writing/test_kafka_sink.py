@@ -59,7 +59,7 @@ TASKS = 3
 """How many tasks a batch has, each with a row."""
 
 STEPS = 6
-"""What a driver does outside of itself to commit a batch: two entries, three ends, and a purge."""
+"""A driver's external steps to commit a batch: two entries, three ends, and a purge."""
 
 LOG_ID = short_digest("the log")
 QUERY = f"{PREFIX}-q-{LOG_ID}-{short_digest('run')}"
@@ -359,7 +359,7 @@ def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage):
 
 @pytest.mark.parametrize("lost", [[1], [2], [1, 2]])
 def test_a_part_that_is_lost_is_named(stage, lost):
-    """Where other parts can be seen already, every driver says so and none goes on."""
+    """Where other parts can be seen already, every driver reports it and none continues."""
     written = stage.run_tasks(0)
     with pytest.raises(DiedError):
         stage.driver(Life(1, after=True)).commit(0, "q", written)
@@ -424,7 +424,7 @@ def test_an_attempt_that_lost_is_not_seen(stage):
 
 
 def test_abandoned_attempts_are_aborted_with_the_next_commit(stage):
-    """What a killed task left open holds readers up no longer; other queries' is left alone."""
+    """Transactions of a killed task no longer hold up readers; other queries' are left alone."""
     stage.run_task(0, 0, attempt=7)
     stage.run_task(0, 0, query="q2")
     stage.driver().commit(0, "q", stage.run_tasks(0))
@@ -535,7 +535,7 @@ def test_without_the_checkpoint_ids_have_the_form_of_a_querys(stage, transaction
 
 
 def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage):
-    """Its tasks write nothing, and tell the id of the query."""
+    """Its tasks write nothing, and report the id of the query."""
     query = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a2"
     stage.die(1, stage.run_tasks(0, query=query), query=query)
     driver = stage.driver(query_id=None)
@@ -938,7 +938,7 @@ def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage):
 
 
 def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage):
-    """Its ids were used since, and say nothing about it any more."""
+    """Its ids were used since, and no longer show anything about it."""
     stage.die(2, stage.run_tasks(0))
     answers = [stage.log.latest()]
     lagging = passing(stage.log, latest=lambda: answers.pop() if answers else stage.log.latest())

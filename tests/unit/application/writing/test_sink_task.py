@@ -200,7 +200,7 @@ def test_a_row_that_cannot_be_written_aborts_the_transaction(kit):
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
 def test_rows_that_do_not_come_abort_the_transaction(kit, error):
-    """What fails upstream, or kills the task, ends it too; the error stays what it was."""
+    """An error upstream, or one that kills the task, ends it too; the error stays what it was."""
 
     def failing() -> Iterator[pa.RecordBatch]:
         yield batch(b"a")

@@ -218,7 +218,7 @@ def test_refusals_of_a_sink_log(content, problem):
 
 
 def test_a_log_of_another_query_names_both():
-    """What is read from the log is cut, as anyone may have written it."""
+    """Text from the log is cut, as anyone may have written it."""
     error = str(other_query_error("log/3", "x" * 10_000, "q"))
     assert "(log/3)" in error
     assert "this one is 'q'" in error

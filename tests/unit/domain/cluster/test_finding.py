@@ -157,7 +157,7 @@ def test_to_commit_offsets_takes_the_right_to_read_the_group():
 
 
 def test_rights_on_a_transactional_id():
-    """Brokers tell only whether it may be described, which the right to write includes."""
+    """Brokers report only whether it may be described, which the right to write includes."""
     assert check_transactions(ADA, "x", frozenset({Operation.DESCRIBE})).level is Level.OK
     refused = check_transactions(ADA, "x", frozenset())
     assert refused.level is Level.ERROR

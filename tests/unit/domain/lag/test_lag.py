@@ -90,13 +90,13 @@ def test_a_partition_is_behind_by_the_offsets_between():
     [(3, 5, 10, 5, 2), (3, 10, 10, 0, 7), (3, 2, 10, 7, 0), (3, 3, 10, 7, 0)],
 )
 def test_what_kafka_has_deleted_is_not_left_to_read(consumed, earliest, latest, behind, expired):
-    """Offsets before the earliest one are told apart, for they are lost."""
+    """Offsets before the earliest one are reported separately, for they are lost."""
     lag = PartitionLag.in_offsets(T[0], consumed, latest, earliest)
     assert (lag.lag, lag.expired) == (behind, expired)
 
 
 def test_a_log_that_ends_before_what_was_consumed():
-    """A topic that was created again leaves nothing to read, and is told apart."""
+    """A topic that was created again leaves nothing to read, and is reported separately."""
     lag = PartitionLag.in_offsets(T[0], 10, 4)
     assert (lag.lag, lag.is_truncated, lag.expired) == (0, True, 0)
 

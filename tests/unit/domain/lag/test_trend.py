@@ -47,7 +47,7 @@ def test_commits_are_held_against_one_another(consumed, direction, read, left):
 
 
 def test_the_time_of_day_within_a_batch_does_not_matter():
-    """What arrives after the last commit is a batch's saw, and not a trend."""
+    """Records that arrive after the last commit are a batch's saw, and not a trend."""
     seen = trend((0, 1, 0, 600), (1, 2, 100, 700), (6, 3, 400, 800), (9, 3, 400, 1_000))
     assert seen.direction is Direction.CATCHING_UP
     assert seen.seconds_left == 600 / 40

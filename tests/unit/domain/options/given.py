@@ -49,7 +49,7 @@ def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
 
 
 def named(option: str, problem: str) -> str:
-    """What a query tells of an option: with its name, which Java's words do not have."""
+    """Return a problem as a query reports it: with the option's name, which Java's words lack."""
     return problem if option.lower() in problem.lower() else f"Option '{option}': {problem}"
 
 

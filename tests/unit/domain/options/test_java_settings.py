@@ -436,7 +436,7 @@ def test_pem_may_be_one_line(text):
 
 
 def test_a_line_that_breaks_off_in_an_escape_is_refused():
-    """What cannot be read is told by its place, since it may be a password."""
+    """Unreadable text is reported by its place, since it may be a password."""
     line = f'{PLAIN} required username="a" password="s3cret\\'
     place = line.index('"s3cret') + 1
     assert problem(sasl(line)).endswith(f" cannot be read from character {place} on")

@@ -125,7 +125,7 @@ def test_a_path_overrides_the_checkpoint(path, location, *, is_read):
 
 @pytest.mark.parametrize("location", [{}, {"checkpointLocation": " "}])
 def test_exactly_once_needs_a_place(location):
-    """A checkpoint that Spark's configuration names is not told to the sink."""
+    """A checkpoint that Spark's configuration names is not passed to the sink."""
     raw = SERVERS | {"deliveryGuarantee": "exactly-once"} | location
     assert sink_problems(raw, QueryKind.STREAM) == (NEEDS_A_PATH,)
 
@@ -205,7 +205,7 @@ def test_one_set_of_options_for_both_sides(query):
     "name", [one.name for one in SETTINGS if isinstance(one.read, Refused) and one.write is None]
 )
 def test_settings_of_a_consumer_are_left_out(name):
-    """What a read refuses is no mistake in a write, which has no consumer to give it to."""
+    """A setting that reads refuse is no mistake in a write, which has no consumer for it."""
     raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
     kafka = parse_sink_options(raw, QueryKind.STREAM).kafka
     assert kafka == (("bootstrap.servers", "b:9092"), ("group.id", "g"))

@@ -47,7 +47,7 @@ def not_a_number(*texts: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one option; ``bad`` are texts with the problems that they make."""
+    """The facts about one option; ``bad`` are texts with the problems that they make."""
 
     default: object
     good: Mapping[str, object]

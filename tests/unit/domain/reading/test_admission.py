@@ -222,7 +222,7 @@ def test_partitions_without_anything_stay_at_their_ends(limited):
         (1_000, (10, 100), {T[0]: 100.0, T[1]: 10.0}, [5, 50]),
         # One that was not measured is taken for the mean of the others, 200 bytes.
         (2_000, (10, 10, 10), {T[0]: 100.0, T[1]: 300.0}, [3, 3, 3]),
-        # A measure of a partition that is not read any more counts for the mean, too.
+        # A measure of a partition that is no longer read counts for the mean, too.
         (1_000, (10,), {T[5]: 200.0}, [5]),
         # Parts of a record are not read, wherever they add up.
         (1_000, (5, 5), {T[0]: 150.0, T[1]: 150.0}, [3, 3]),

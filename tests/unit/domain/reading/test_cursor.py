@@ -288,7 +288,7 @@ def test_metadata_from_before_the_first_fetch_may_be_old():
 
 
 def test_a_leader_that_takes_no_ids_cannot_refuse_one(topic):
-    """Metadata with another id are all that tells a new topic then."""
+    """Metadata with another id are the only sign of a new topic then."""
     topic.is_fetched_by_id = False
     topic.see(NEW, OTHER)
     assert topic.is_recreated

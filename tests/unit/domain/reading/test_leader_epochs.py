@@ -57,10 +57,10 @@ def same_records(one: Log, other: Log) -> int:
 
 @given(elections(), st.data())
 def test_a_later_leader_is_asked_until_its_records_are_the_same(logs, data):
-    """What was read is kept up to where the logs differ, and to no smaller offset.
+    """Records are kept up to where the logs differ, and to no smaller offset.
 
-    Only a log that ends an earlier epoch behind the offset may not be told at first. Then the next
-    batch tells it, if it is of that epoch.
+    Only a log that ends an earlier epoch behind the offset may go undetected at first. The next
+    batch shows it, if it is of that epoch.
     """
     old, new = logs
     offset = data.draw(st.integers(0, len(old.epochs)))

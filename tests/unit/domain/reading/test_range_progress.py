@@ -117,7 +117,7 @@ def test_what_was_begun_or_passed_over_is_not_expected():
 
 
 def test_a_range_that_was_not_expected_changes_nothing():
-    """The start tells it: of another partition, or elsewhere in this one."""
+    """The start shows it: of another partition, or elsewhere in this one."""
     queue = RangeQueue(RANGES)
     assert queue.begin(RANGES[1].partition, 8) == queue.begin(TopicPartition("u", 1), 7) == ()
     assert tuple(queue) == RANGES

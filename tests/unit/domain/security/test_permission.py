@@ -1,4 +1,4 @@
-"""What queries may set with the operator's permission only, and the lists that give it."""
+"""Options that need the operator's permission, and the lists that give it."""
 
 import pickle
 
@@ -295,7 +295,7 @@ def test_an_entry_that_allows_nothing_is_an_error(entries, text, rule):
 
 
 def test_options_of_another_process_are_checked_again():
-    """What was parsed elsewhere, without this process's policy, is refused here."""
+    """Options parsed elsewhere, without this process's policy, are refused here."""
     raw = {**BASE, "kafka.plugin.library.paths": "/x.so", "client": "confluent"}
     source = parse_source_options(raw, QueryKind.BATCH, UNRESTRICTED)
     routed = {**SERVERS, "kafka.partitioner.class": "etl:route", "topic": "t"}
@@ -311,7 +311,7 @@ def test_options_of_another_process_are_checked_again():
 
 
 def test_round_robin_needs_no_permission_in_tasks():
-    """What was parsed from Java's class is no module."""
+    """The partitioner that was parsed from Java's class is no module."""
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
     raw = {**SERVERS, "kafka.partitioner.class": name}
     check_parsed(parse_sink_options(raw, QueryKind.BATCH), DEFAULT_POLICY)

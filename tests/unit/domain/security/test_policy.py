@@ -1,4 +1,4 @@
-"""What an operator forbids, and the names by which queries may try."""
+"""Options that an operator forbids, and the names by which queries may try."""
 
 import pickle
 from collections.abc import Callable, Mapping

@@ -177,7 +177,7 @@ class ProducerMachine(RuleBasedStateMachine):
     def forget_producers(self, partition: TopicPartition) -> None:
         """Lose what the partition knows of its producers.
 
-        Nothing could tell then whether a batch without a response was written: there is none, and
+        Nothing could show then whether a batch without a response was written: there is none, and
         none is on its way. And 0, which comes behind the largest sequence number, is what a
         partition expects of a producer that it does not know: the largest is far away.
         """

@@ -368,7 +368,7 @@ def test_lost_sequence_numbers_restart_under_another_producer_id():
 
 
 def test_other_partitions_keep_their_producer_id():
-    """What came back of them may be written already, and would be written twice.
+    """Their batches that came back may be written already, and would be written twice.
 
     One that loses its numbers later takes the producer id that there is by then.
     """

@@ -264,7 +264,7 @@ JSON = st.recursive(
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(JSON, st.sampled_from([None, 1]))
 def test_objects_in_a_string_are_written_without_spaces(value, indent):
-    """What is no text in a field of strings is written again, as Jackson does."""
+    """A value that is no text is written again in a field of strings, as Jackson does."""
     text = json.dumps({"s": value, "z": value}, indent=indent, ensure_ascii=False).encode()
     row = rows_of("s string", text)[0]
     expected = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

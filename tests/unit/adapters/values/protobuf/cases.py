@@ -1,4 +1,4 @@
-"""Messages by hand, each with what is expected of it besides the same result as the oracle's.
+"""Messages by hand, each with what is expected of it beyond the same result as the oracle's.
 
 A line of ``cases.txt`` says what a message is about, its bytes in the language of Google's
 ``protoscope``, and a field of the result or the reason why it is refused. The lines below a type

@@ -1,4 +1,4 @@
-"""What Spark makes of a message: upb parses it, and the rules of Spark's deserializer convert it.
+"""Spark's result for a message: upb parses it, and the rules of Spark's deserializer convert it.
 
 The spark-protobuf jar is not among the tests' jars, so the rules are written down here again, from
 Spark's source: ``ProtobufDataToCatalyst`` (which records are refused) and ``ProtobufDeserializer``

@@ -1,4 +1,4 @@
-"""What the decoder does with batches, besides what is in the corpus."""
+"""The decoder's handling of batches, apart from those in the corpus."""
 
 from typing import Final
 
