@@ -1,7 +1,7 @@
 """Fuzzes decoders and encoders, compiled kernels in memory that ends at forbidden pages.
 
 A child process tries one batch after another: each is made from the seed and its number. The parent
-sees that the child ends by itself, and goes on behind that batch. The kernels are compiled for the
+sees that the child ends by itself, and continues after that batch. The kernels are compiled for the
 fuzzers, with a check of each index.
 """
 

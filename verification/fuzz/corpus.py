@@ -14,7 +14,7 @@ _COVERING: Final = "covering.txt"
 
 
 def read_found(target: str) -> Iterator[bytes]:
-    """Yield the inputs of findings that are mended."""
+    """Yield the inputs of findings that are fixed."""
     for path in sorted((CORPUS / target).glob(f"*{SUFFIX}")):
         yield path.read_bytes()
 

@@ -60,7 +60,7 @@ _NULL_FIELD: Final = 0.1
 _NAMES: Final = ("id", "a b", "ü", 'q"', "last_one")
 _AVRO_NAMES: Final = ("id", "b", "C", "d_4", "last_one")
 _DEFAULTS: Final[tuple[Any, ...]] = (None, 0, False, "0.0", b"", [], _SYMBOLS[0])
-"""What is not written of fields that do not know whether they are set."""
+"""Default values, which are not written for fields without presence."""
 
 
 @dataclass(frozen=True, slots=True)

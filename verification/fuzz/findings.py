@@ -1,4 +1,4 @@
-"""What fuzzers find, in files: one for each place where an error is raised."""
+"""Findings of fuzzers, in files: one for each place where an error is raised."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""What a fuzzer tries: stretches of a log that are nearly right.
+"""Inputs of a fuzzer: stretches of a log that are nearly right.
 
 Batches are made field by field, and some fields are then made hostile; lengths and checksums are
 put right behind it, mostly, so that what is wrong is met by the kernels and not at the door.

@@ -51,7 +51,7 @@ PATTERNS: Final = {
 OPTIONS: Final[tuple[dict[str, str], ...]] = ({}, LENIENT, PATTERNS)
 SEPARATOR: Final = b"\x1e"
 _NOT_PYTHONS: Final = re.compile(rb"'|[-+]I|[\x80-\xff]|\d{900}|\[{50}|\{{50}")
-"""What Python's parser does not read as Jackson does, or not at all."""
+"""Text that Python's parser reads otherwise than Jackson, or not at all."""
 
 _NOT_JSON: Final = {FailureReason.MALFORMED, FailureReason.TRUNCATED}
 
@@ -129,7 +129,7 @@ def _hold_statuses(reasons: Any, fields: Any, rows: list[Any]) -> None:
 
 
 def _hold_peer(value: bytes, reason: int, row: Any) -> None:
-    """What Python reads is JSON here, and the other way round."""
+    """Check that Python and the decoder agree on which values are JSON."""
     text = value.lstrip(b" \t\r\n")
     if not text:
         assert row is None

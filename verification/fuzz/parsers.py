@@ -1,4 +1,4 @@
-"""What a fuzzer tries: parsers by name, and what has to hold for any bytes."""
+"""Targets of a fuzzer: parsers by name, and what has to hold for any bytes."""
 
 import signal
 import time

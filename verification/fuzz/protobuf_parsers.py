@@ -23,7 +23,7 @@ from .guarded import guarded_array, little_memory
 from .parsers import Parser, quickly
 
 VARIANTS: Final = 16
-"""How many messages an input becomes besides itself, of each kind."""
+"""How many other messages an input becomes, of each kind."""
 
 _SETTINGS: Final = {
     "": replace(PLAIN, max_recursion=10),

@@ -37,11 +37,11 @@ from .parsers import decode_quickly
 _CODECS_FAILURE: Final = "cannot be decompressed"
 
 PEER_FAILURES: Final = (CorruptRecordError, IndexError, UncompressError, zlib.error, *FAILURES)
-"""What kafka-python and its codecs raise for corrupt bytes."""
+"""Errors of kafka-python and its codecs for corrupt bytes."""
 
 
 class Outcome(NamedTuple):
-    """What came of a case: its rows, and the error behind them, if any."""
+    """The outcome of a case: its rows, and the error behind them, if any."""
 
     rows: list[tuple[Any, ...]]
     error: str | None
@@ -123,7 +123,7 @@ def _hold_order(case: Case, usual: Outcome) -> None:
 
 
 def _hold_peer(case: Case, stretch: FetchedRecords, usual: Outcome) -> None:
-    """What kafka-python reads without complaint is what is read here."""
+    """Check that records which kafka-python reads without complaint are read here."""
     comparable = usual.error is None and case.columns == COLUMNS and case.check_crcs
     whole = case.from_offset == 0 and case.until_offset == END
     if not comparable or not whole:

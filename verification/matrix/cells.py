@@ -1,4 +1,4 @@
-"""What the matrix consists of: environments, and which tests run in each."""
+"""The cells of the matrix: environments, and the tests that run in each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What ``pyproject.toml`` names: dependencies, and the groups of the tests."""
+"""Names in ``pyproject.toml``: dependencies, and the groups of the tests."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What cells came to, as a file that the documentation is made from."""
+"""The results of cells, as a file that the documentation is made from."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a cell came to: when, with which versions, and how long its tests took.
+    """The result of a cell: when, with which versions, and how long its tests took.
 
     ``reason`` says why tests did not run. ``versions`` has Python, Kafka, Java and the packages.
     """

@@ -20,7 +20,7 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "application": ("tests/unit/application", "tests/unit/test_errors.py"),
     "adapters/memory": ("tests/contract", "-kMemory"),
 }
-"""What has to find the mutants of a folder: its own tests alone, without Spark and without Kafka.
+"""The tests that have to find the mutants of a folder: its own, without Spark and without Kafka.
 
 Mutants of the adapters in memory are wrong adapters: the contract suites have to find them.
 """

@@ -1,4 +1,4 @@
-"""What became of the mutants of a layer, by module."""
+"""The outcome of the mutants of a layer, by module."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 DURATIONS: Final = Path("mutmut-stats.json")
-"""What mutmut measures before it tries the first mutant, in the folder where it runs the tests."""
+"""mutmut's measurements before the first mutant, in the folder where it runs the tests."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,1 +1,1 @@
-"""What runs every night: all tests, and the programs that search for faults."""
+"""The nightly run: all tests, and the programs that search for faults."""

@@ -204,7 +204,7 @@ def _rounds(chosen: argparse.Namespace) -> Iterable[int]:
 
 
 def _named(wanted: Sequence[str] | None, known: Sequence[NamedT]) -> list[NamedT]:
-    """Return what has some names, or all without names; raise if there is none of a name."""
+    """Return what has some names, or all without names; raise if a name does not exist."""
     named = {each.name: each for each in known}
     if unknown := set(wanted or ()) - named.keys():
         raise LookupError(f"unknown: {sorted(unknown)}, not of {sorted(named)}")

@@ -1,4 +1,4 @@
-"""What happens to continuous queries under load.
+"""Faults that hit continuous queries under load.
 
 Each fault ends with queries that run and numbers that flow; what is lost or doubled is looked for
 afterwards.
@@ -143,7 +143,7 @@ def kill_starting_driver(stage: Stage, chance: random.Random) -> None:
 
 @fault("driver stopped", may_repeat=False)
 def stop_driver(stage: Stage, chance: random.Random) -> None:
-    """The driver stops its queries in order, and another one goes on."""
+    """The driver stops its queries in order, and another one continues."""
     stage.driver.request_stop()
     stage.await_event(stage.driver.has_ended, "end of the driver")
     if (status := stage.driver.wait(0)) != 0:
@@ -369,7 +369,7 @@ def overtake_driver(stage: Stage, chance: random.Random) -> None:
 
 @fault("failOnDataLoss", is_under_load=False)
 def fail_on_data_loss(stage: Stage, chance: random.Random) -> None:
-    """Queries with ``failOnDataLoss`` fail after records were deleted; others go on."""
+    """Queries with ``failOnDataLoss`` fail after records were deleted; others continue."""
     _kill_with_backlog(stage)
     _delete_records(stage, chance)
     setup = replace(_setup(stage, chance), fails_on_data_loss=True)
@@ -436,7 +436,7 @@ def wake_driver(stage: Stage, chance: random.Random) -> None:
 
 
 def fail_logs(outage: LogOutage) -> Strike:
-    """Return a fault: no log can be written for 10 s, and records go on."""
+    """Return a fault: no log can be written for 10 s, and records still flow."""
 
     def strike(stage: Stage, chance: random.Random) -> None:
         stage.run_for(chance.uniform(0, _MAX_PAUSE_S))
@@ -449,7 +449,7 @@ def fail_logs(outage: LogOutage) -> Strike:
             stage.driver.points.mend_logs()
         stage.note("the logs are back")
         stage.await_flow()
-        # What went on without the logs must be in them afterwards.
+        # Records that flowed without the logs must be in them afterwards.
         stage.driver.points.trap.arm(EpochPoint.COMMITTED)
         stage.await_event(stage.driver.has_ended, "commit after the outage")
         stage.driver.kill()

@@ -51,7 +51,7 @@ class Counts:
 
 
 class Ledger(Opened):
-    """What is written to the queries' topic, and what they have written of it.
+    """The numbers in the queries' topic, and those that the queries have written of them.
 
     It is independent of this library, and talks to the brokers' plain listeners.
     """

@@ -1,4 +1,4 @@
-"""What all soaks share: rounds that are lines of JSON, and what is open for a block."""
+"""The parts that all soaks share: rounds that are lines of JSON, and resources of a block."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from .numbers import SoakError
 
 
 class Opened(ABC):
-    """What is opened when a block begins, and closed when it ends, or if opening fails."""
+    """A resource that a block opens at its beginning, and closes at its end or if opening fails."""
 
     def __init__(self) -> None:
         self._closing = ExitStack()
@@ -43,7 +43,7 @@ def temporary_directory(closing: ExitStack, name: str) -> Path:
 
 @dataclass(slots=True)
 class Round:
-    """What was done in a round, and what came of it."""
+    """The actions of a round, and their outcome."""
 
     seed: int
     number: int
@@ -70,7 +70,7 @@ class Rounds(Opened):
         self._began = 0.0
 
     def run(self, numbers: Iterable[int], *, goes_on: bool = False) -> None:
-        """Run some rounds; raise where one fails, or, if they go on, after the last one."""
+        """Run some rounds; raise where one fails, or, with ``goes_on``, after the last one."""
         failed = []
         for number in numbers:
             try:

@@ -32,7 +32,7 @@ _CHECK_S: Final = bound_s(180)
 
 
 class Stage(Opened):
-    """What faults act on. Used by one thread."""
+    """The target of faults. Used by one thread."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Stage(Opened):
     def start_driver(
         self, setup: DriverSetup | None = None, driver: ContinuousDriver | None = None
     ) -> ContinuousDriver:
-        """Start the queries from their checkpoints; a driver before goes on if it is alive."""
+        """Start the queries from their checkpoints; a driver before continues if it is alive."""
         driver = driver or self.new_driver()
         self._drivers.append(driver)
         self.setup = setup or DriverSetup()

@@ -1,4 +1,4 @@
-"""What happens to the tasks that write one micro-batch: they wait, or kill their executors."""
+"""Faults of the tasks that write one micro-batch: they wait, or kill their executors."""
 
 import enum
 import json
@@ -27,7 +27,7 @@ _POLL_S: Final = 0.02
 _DEATH_S: Final = bound_s(30)
 
 Script: TypeAlias = "Mapping[str, Sequence[str]]"
-"""What tasks do at a step: "1-0 LAST" is one of the first task that has all rows of partition 1.
+"""Actions of tasks by step: "1-0 LAST" is of the first task that has all rows of partition 1.
 
 They "sleep" some seconds, "kill" their executor, or "await" a step of another task; one that has
 killed its executor comes to a step KILLED.

@@ -1,4 +1,4 @@
-"""What happens in a round in which executors are lost while they write a micro-batch."""
+"""Stories of rounds in which executors are lost while they write a micro-batch."""
 
 import random
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ SHORT_TIMEOUT_MS: Final = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is to happen in a round; ``step`` is of partition 1, ``second_step`` of partition 2."""
+    """The plan of a round; ``step`` is of partition 1, ``second_step`` of partition 2."""
 
     kind: str
     step: str = Step.BETWEEN.name

@@ -15,7 +15,7 @@ _HELD_S: Final = 60.0
 
 
 class Reaction(enum.Enum):
-    """What a trap does to the first process that comes to its point."""
+    """A trap's effect on the first process that reaches its point."""
 
     KILL = "kill its session"
     HOLD = "hold it until the trap is released"

@@ -67,7 +67,7 @@ _REACTIONS: Final = {
     "failure": Reaction.FAIL,
     "driver killed": Reaction.KILL,
 }
-"""What a trap between two ends of transactions does."""
+"""The effect of a trap between two ends of transactions."""
 
 _SPECULATION: Final = {
     "spark.speculation": "true",

@@ -34,7 +34,7 @@ _CONDITION: Final = re.compile(r"\[(?!STREAM_FAILED|PYTHON_)([A-Z_.]+)\]")
 
 
 class Answer(NamedTuple):
-    """What came of a query: an error or none, its rows, and what is in its checkpoint."""
+    """The outcome of a query: an error or none, its rows, and what is in its checkpoint."""
 
     error: Exception | None
     rows: list[Row]

@@ -54,7 +54,7 @@ KNOWN: Final = {
     "schema.registry.bearer.auth.token": PLAIN,
     "schema.registry.basic.auth.user.info": "u:{}",
 }
-"""Options that hold a secret, and its form. In other options, the form tells that it is one."""
+"""Options that hold a secret, and its form. In other options, the form shows that it is one."""
 
 SOON: Final = {
     "kafka.default.api.timeout.ms": "2000",
@@ -64,7 +64,7 @@ SOON: Final = {
     "kafkaConsumer.pollTimeoutMs": "2000",
     "fetchOffset.numRetries": "1",
 }
-"""What fails is to fail within seconds."""
+"""Settings that make uses fail within seconds."""
 
 
 class RandomUses:

@@ -25,7 +25,7 @@ from .differential import Differential
 from .random_options import Options
 
 _CHANGES: Final = frozenset({Fault.ADDED_PARTITIONS, Fault.RETENTION, Fault.NEW_TOPIC})
-"""What happens to topics; what connectors know of topics that are created again differs."""
+"""Changes of topics; what connectors know of topics that are created again differs."""
 
 _OURS_ALONE: Final = (
     "allowLimitsWithoutTrigger",

@@ -21,11 +21,11 @@ class Change(NamedTuple):
 
 
 def nothing(*_: object, **__: object) -> None:
-    """Do nothing, in place of a method."""
+    """Do nothing, instead of a method."""
 
 
 def always(value: object) -> Callable[..., Any]:
-    """Return what returns one value, in place of a method."""
+    """Return a function that returns one value, instead of a method."""
     return lambda *_, **__: value
 
 

@@ -29,7 +29,7 @@ PASSING_ERRORS: Final = (-1, 5, 6, 7, 8, 9, 56, 100)
 
 _NO_ID: Final = UUID(int=0)
 _SETUP: Final = ("versions", "login")
-"""What a listener answers that expects a login."""
+"""The calls that a listener answers before a login."""
 
 _UNANSWERED: Final = (Fault.CLOSES_BEFORE, Fault.CLOSES_INSIDE)
 _LOGIN: Final = ((17, 1, 1), (36, 0, 1))

@@ -46,7 +46,7 @@ class Member:
     host: str
     rack: str
     name: str = ""
-    """What it advertises instead of its address."""
+    """The name that it advertises instead of its address."""
 
     port: int = FIRST_PORT
     is_alive: bool = True

@@ -52,7 +52,7 @@ class ReceiveMemory:
 
 
 class Client:
-    """What the network sees of one client, from when it begins to when it ends."""
+    """The network's view of one client, from when it begins to when it ends."""
 
     def __init__(self) -> None:
         self.memory = ReceiveMemory()

@@ -42,7 +42,7 @@ class CheckedReader(RecordReader):
         self._error: PysparkKafkaError | None = None
         self._reports = 0
         self.stretch: Stretch | None = None
-        """What was read last of the range."""
+        """The last records that were read of the range."""
 
         self.events = MemorySourceEvents()
 

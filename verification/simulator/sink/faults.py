@@ -61,7 +61,7 @@ _STRAYS: Final = (
     (Fault.STALL, Fault.ORPHANS),
     (Fault.STALL, Fault.ORPHANS, Fault.LOST_REQUEST),
 )
-"""Tasks stand still, and go on after their query has stopped."""
+"""Tasks stand still, and continue after their query has stopped."""
 
 _LATE: Final[tuple[tuple[Fault, ...], ...]] = (
     (),

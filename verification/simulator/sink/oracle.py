@@ -67,7 +67,7 @@ _ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd
 _DUPLICATES: Final = frozenset({Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED})
 _CHANGED: Final = frozenset({Fault.RESTORED, Fault.REWRITTEN})
 _WITHOUT_ENTRIES: Final = frozenset({Fault.DELETED_LOG, Fault.RESTORED})
-"""What people may do that frees the number of an entry of the sink's log."""
+"""Actions of people that free the number of an entry of the sink's log."""
 _SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED, Fault.SUSPENDED_DRIVER})
 
 

@@ -24,7 +24,7 @@ _MAX_RUNS: Final = 10
 
 
 class _StuckError(Exception):
-    """The query cannot go on, for a reason that is known."""
+    """The query cannot continue, for a reason that is known."""
 
 
 class People:

@@ -1,4 +1,4 @@
-"""What faults act on, and what they may wait for."""
+"""The targets of faults, and the events that they may wait for."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -24,10 +24,10 @@ from .topic_settings import is_set, topic_configured
 BROKER_FAULTS: Final = Faults()
 
 THREE_BROKERS: Final = "three brokers"
-"""What an arena offers whose partitions have leaders without any one broker."""
+"""Offered by an arena whose partitions have leaders without any one broker."""
 
 NEAR_REPLICA: Final = "near replica"
-"""What an arena offers whose queries read from the replicas of the broker ``NEAR`` (KIP-392)."""
+"""Offered by an arena whose queries read from the replicas of the broker ``NEAR`` (KIP-392)."""
 
 NEAR: Final = 0
 """The broker in whose rack these queries are."""
@@ -37,7 +37,7 @@ RACKS: Final = {
     # A replica that is behind is throttled only after it has fetched as much of a partition.
     "replica.fetch.max.bytes": "16384",
 }
-"""What brokers need so that leaders name this broker."""
+"""The settings of brokers whose leaders name this broker."""
 
 _ADMIN_S: Final = bound_s(30)
 _PREFERRED: Final = 0

@@ -18,7 +18,7 @@ S3: Final = "s3"
 HDFS: Final = "hdfs"
 SMALL_DISK: Final = "small disk"
 STORAGES: Final = (S3, HDFS, SMALL_DISK)
-"""What an arena offers if checkpoints are there."""
+"""Offered by an arena whose checkpoints are there."""
 
 _DISK_MB: Final = 16
 _SERVERS: Final[dict[str, Callable[[], AbstractContextManager[S3Server | Hdfs]]]] = {

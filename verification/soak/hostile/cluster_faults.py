@@ -1,4 +1,4 @@
-"""What happens to a cluster as a whole: moves, elections, full disks, clocks, and an upgrade."""
+"""Faults of a cluster as a whole: moves, elections, full disks, clocks, and an upgrade."""
 
 import shutil
 import subprocess

@@ -41,7 +41,7 @@ class Fault:
     """Conditions of errors, such as ``KAFKA_DATA_LOSS``, that fail a round without this fault."""
 
     needs: frozenset[str] = frozenset()
-    """What an arena must offer (``Arena.offers``), such as ``three brokers`` or ``hdfs``."""
+    """Features that an arena must offer (``Arena.offers``), like ``three brokers`` or ``hdfs``."""
 
     begins_first: bool = False
     """Whether it asks brokers for changes, at its beginning and end, that other faults hold up."""

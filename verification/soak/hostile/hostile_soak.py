@@ -74,13 +74,13 @@ _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.05
 
 _POOLED_CONNECTIONS: Final = 10
-"""What botocore and urllib3 keep open for a host, for each thread with a file system of fsspec."""
+"""Connections that botocore and urllib3 pool for a host, by thread with a file system of fsspec."""
 
 _PIPES: Final = "file pipe:"
 """Both ends of pipes."""
 
 _EXECUTOR_THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
-"""What the event loop of fsspec has at most to resolve names (``ThreadPoolExecutor``)."""
+"""The most threads that fsspec's event loop has to resolve names (``ThreadPoolExecutor``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class HostileSoak(Rounds):
         self._settings = settings or HostileSettings()
         self._wanted = faults
         self._first: Resources | None = None
-        """What there was after the first round."""
+        """The resources after the first round."""
         self._to_count = 0
 
     def _open(self, closing: ExitStack) -> None:

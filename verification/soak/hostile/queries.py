@@ -68,7 +68,7 @@ class HostileQuery(ABC):
         """How often a step has failed, by the error's condition."""
         self.last_error = ""
         self.tolerates_loss = False
-        """Whether clients that are opened after an error go on behind a loss of data."""
+        """Whether clients that are opened after an error continue behind a loss of data."""
         self._wrong: list[str] = []
         self._steps = 0
         self._is_to_stop = threading.Event()

@@ -32,7 +32,7 @@ NEEDS: Final[Mapping[str, str]] = {
     HDFS: "--storages hdfs",
     SMALL_DISK: "--storages 'small disk' (and a user who may mount file systems)",
 }
-"""What a user does about each need of a fault."""
+"""The needs of faults, each with the argument or the tool that meets it."""
 
 
 def fitting(wanted: Sequence[Fault], offers: frozenset[str]) -> list[Fault]:

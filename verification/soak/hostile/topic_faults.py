@@ -13,17 +13,17 @@ from .topic_settings import topic_configured
 TOPIC_FAULTS: Final = Faults()
 
 OWN_THREADS: Final = "queries in threads"
-"""What an arena offers whose queries report when they change to a new topic."""
+"""Offered by an arena whose queries report when they change to a new topic."""
 
 TOLERANCE: Final = "queries that tolerate a loss"
-"""What an arena offers whose queries go on behind a loss of data."""
+"""Offered by an arena whose queries continue behind a loss of data."""
 
 CLEANING: Final = {
     "log.cleaner.backoff.ms": "200",
     "log.retention.check.interval.ms": "200",
     "log.initial.task.delay.ms": "500",
 }
-"""What brokers need so that compaction and retention are soon at work."""
+"""The settings of brokers that compact and delete records soon."""
 
 _SEGMENTS: Final = {"segment.ms": "500"}
 _COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", **_SEGMENTS}

@@ -20,7 +20,7 @@ _OF_TOPIC: Final = 1
 
 
 class AwaitsEvents(Protocol):
-    """What can wait until something has happened, such as ``Arena.await_event``."""
+    """A function that waits until something has happened, such as ``Arena.await_event``."""
 
     def __call__(self, happened: Callable[[], bool], what: str) -> None:
         """Raise ``SoakError`` if it does not happen in time."""

@@ -89,7 +89,7 @@ if __name__ == "__main__":
     status = 1
     try:
         status = main(Path(sys.argv[1]))
-    except Exception:  # noqa: BLE001  # what was started must not go on beside a restart
+    except Exception:  # noqa: BLE001  # what was started must not run beside a restart
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -46,7 +46,7 @@ def main(path: Path) -> None:
 if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
-    except Exception:  # noqa: BLE001  # the other queries must not go on beside a restart
+    except Exception:  # noqa: BLE001  # the other queries must not run beside a restart
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
