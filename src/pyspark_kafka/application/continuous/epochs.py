@@ -76,7 +76,7 @@ class CatchUps:
     ) -> None:
         """Set the events whose records end before these committed offsets.
 
-        While no broker tells the latest offsets, they wait on.
+        While no broker returns the latest offsets, the threads keep waiting.
         """
         with self._lock:
             waiting = list(self._waiting)
@@ -101,12 +101,12 @@ class CatchUps:
             return None
         if self._is_uninformed and found is not None:
             self._is_uninformed = False
-            log.warning("The latest offsets are known again, and processAllAvailable goes on")
+            log.warning("The latest offsets are known again, and processAllAvailable continues")
         return found
 
 
 RUN_ID: Final = "pyspark_kafka.continuous.runId"
-"""The setting in an epoch's file that tells who wrote it."""
+"""The setting in an epoch's file that identifies its writer."""
 
 EPOCHS_TO_RETAIN: Final = 100
 """The default of ``spark.sql.streaming.minBatchesToRetain``."""
@@ -132,7 +132,7 @@ class EpochLog:
     """Writes the offsets of an epoch to one log, and then its number to the other.
 
     A file that exists already was written by this run, whose first attempt seemed to fail; or by
-    another query that runs with the same checkpoint. The run id in the file tells which.
+    another query that runs with the same checkpoint. The run id in the file shows which.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ and the batch is written again. After that, a transaction can only be lost to it
 somebody who aborts it on purpose.
 
 Other programs may write to the directory of the log, and this user may end transactions of other
-programs. So only transactions are ended whose ids are this query's.
+programs. So only transactions with this query's ids are ended.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class KafkaSink:
     def recover(self) -> SinkPlan:
         """Commit what an earlier driver has logged, and return what the next tasks must know.
 
-        Tasks must not write batches again that are visible. Without the query's id, which tasks
-        know, a logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
+        Tasks must not write visible batches again. Without the query's id, which tasks know, a
+        logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
 
         :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
         :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is, or
@@ -154,13 +154,13 @@ class KafkaSink:
         The log moves on, so that no late driver can decide the batch, and transactions that were
         open before are aborted. A second call only aborts those that were opened since.
 
-        :raises MetadataLogError: if the batch is decided, another query has gone on since, or the
+        :raises MetadataLogError: if the batch is decided, another query has continued since, or the
             log cannot be used.
         """
         query_id = self._checkpoint.last().query_id
         number, entry = self._newest()
         self._require_own(number, entry, query_id)
-        # None is of a later batch, if it is shown afterwards that nobody has gone on.
+        # None is of a later batch, if it turns out afterwards that no other query has continued.
         abandoned = self._abandoned((), query_id)
         if _is_handed_over(entry, batch_id):
             self._checkpoint.require_newest(batch_id)
@@ -189,7 +189,8 @@ class KafkaSink:
     ) -> None:
         """Keep a continuous query from committing output of the partitions of a batch.
 
-        It has written the epoch before, or earlier epochs; then partitions matter that are new.
+        The query has written the epoch before; or earlier epochs, and then only new partitions
+        matter.
 
         :raises MetadataLogError: if it has committed something after its last epoch, another
             driver has taken over with a later batch, or the batch is an epoch.
@@ -224,7 +225,7 @@ class KafkaSink:
     def _to_take_over(
         self, batch_id: int, entry: SinkLogEntry, query_id: str | None
     ) -> tuple[str | None, Mapping[TopicPartition, int]]:
-        """Return the group of a continuous query, and where the log ends of its partitions."""
+        """Return the group of a continuous query, and where its partitions end in the log."""
         added: Collection[TopicPartition] = ()
         group_id = self._continuous_group(batch_id, entry, query_id)
         if group_id is None and entry.committed_through < batch_id:
@@ -316,10 +317,10 @@ class KafkaSink:
     ) -> None:
         """Commit a batch: its records become visible exactly once.
 
-        ``plan`` is the one with which its tasks ran.
+        ``plan`` is the plan of its tasks.
 
-        :raises TransactionLostError: if one of the transactions is not open any more, or not for
-            long enough; all are aborted then, and the next start writes the batch again.
+        :raises TransactionLostError: if one of the transactions is no longer open, or not for long
+            enough; all are aborted then, and the next start writes the batch again.
         :raises MetadataLogError: if the log cannot be used, another driver writes to it, or the
             batch's offsets are others than its tasks read.
         """
@@ -334,7 +335,7 @@ class KafkaSink:
             entry, lost = self._complete(number, entry)
             number += 1
             if entry.batch_id == batch_id and lost:
-                # Its tasks were told not to write it.
+                # Its tasks were to skip it.
                 raise _dropped(entry, lost)
         if batch_id <= entry.committed_through:
             if entry.batch_id == batch_id > plan.committed_through:
@@ -345,10 +346,10 @@ class KafkaSink:
         elif batch_id <= plan.committed_through:
             raise MetadataLogError(
                 str(self._log),
-                f"The log said that batch {batch_id} is decided, so that its tasks wrote nothing, "
-                "and does not say so any more: another driver has dropped the batch, or one that "
-                "has ended, by a late write, or the log was changed. Make sure that only one "
-                "driver uses this checkpoint, and restart the query: it writes the batch",
+                f"The log listed batch {batch_id} as decided, so that its tasks wrote nothing, and "
+                "no longer does: another driver has dropped the batch, or one that has ended, by a "
+                "late write, or the log was changed. Make sure that only one driver uses this "
+                "checkpoint, and restart the query: it writes the batch",
             )
         else:
             self._decide(
@@ -615,7 +616,7 @@ class KafkaSink:
             "A part of the batch is missing in Kafka. Its input is between the committed and the "
             "planned batch that 'pyspark-kafka offsets show CHECKPOINT' shows. Write the missing "
             "records by other means. Then replace 'prepared' by 'committed' in "
-            f"'{self._log}/{number}' and start the query: it goes on with the next batch.",
+            f"'{self._log}/{number}' and start the query: it continues with the next batch.",
         )
 
     def _unknown(self, number: int, prepared: SinkLogEntry, ends: Ends) -> TransactionLostError:
@@ -695,7 +696,7 @@ class KafkaSink:
             self._require_newest(number)
 
     def _require_newest(self, number: int) -> None:
-        """Raise if an entry is not the last one any more: its ids may have been used since."""
+        """Raise if an entry is no longer the last one: its ids may have been used since."""
         latest = self._log.latest()
         if latest is not None and latest[0] > number:
             raise self._overtaken(latest[0])

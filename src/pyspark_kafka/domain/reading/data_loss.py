@@ -222,7 +222,7 @@ def log_truncated(
     return DataLoss(
         "LOG_TRUNCATED",
         f"{text}\n{causes}.",
-        f"{text} The records read at offsets [{diverges_at}, {offset}) are not in Kafka any more; "
+        f"{text} The records read at offsets [{diverges_at}, {offset}) are no longer in Kafka; "
         f"others are read from offset {resumed_at} on. {causes}",
     )
 

@@ -85,7 +85,7 @@ class TypedColumn:
 
 
 class ColumnKind(enum.Enum):
-    """What a column of the output is made from."""
+    """The origin of a column of the output."""
 
     RECORD = "a column of the record"
     STRUCT = "a decoded column"
@@ -220,7 +220,7 @@ def select(schema: TypedSchema, requested: StructType) -> TypedSchema:
         selected for one in schema.typed if (selected := _selected(one, columns)) is not None
     )
     problems += [
-        f"the schema needs a field of '{one.name}' besides '{one.corrupt_record}'"
+        f"the schema needs a field of '{one.name}' in addition to '{one.corrupt_record}'"
         for one in typed
         if not one.decoded_type.fields
     ]

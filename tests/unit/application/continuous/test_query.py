@@ -287,5 +287,5 @@ def test_records_are_waited_for_until_brokers_tell_them_again(caplog):
     assert all(done.is_set() for done in all_done)
     assert caplog.messages == [
         f"processAllAvailable waits until the latest offsets are known: {error}",
-        "The latest offsets are known again, and processAllAvailable goes on",
+        "The latest offsets are known again, and processAllAvailable continues",
     ]

@@ -159,7 +159,7 @@ def test_corrupt_records_need_another_field_to_decode():
     [chosen] = selected(schema, "value struct<bad:string,a:int>").typed
     assert str(chosen.decoded_type) == "struct<a:int>"
     assert refusal(schema, "value struct<bad:string>") == (
-        "the schema needs a field of 'value' besides 'bad'",
+        "the schema needs a field of 'value' in addition to 'bad'",
     )
 
 
