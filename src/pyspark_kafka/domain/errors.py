@@ -3,7 +3,7 @@
     PysparkKafkaError
     ├── OptionsError               options are invalid
     ├── DisallowedOptionError      the operator forbids an option
-    ├── OptionPolicyError          a list of the operator's is invalid
+    ├── OptionPolicyError          an operator's list is invalid
     ├── KernelLibraryError         the package's machine code cannot be used
     ├── MissingDependencyError     an optional package is not installed
     ├── BrokerUnreachableError     no broker answered in time
@@ -37,7 +37,7 @@ MAX_NAMED: Final = 5
 
 
 class Fault(enum.Enum):
-    """Who can fix it."""
+    """The party that can fix an error."""
 
     USER = "the query's author"
     CLUSTER = "the Kafka cluster's operator"
@@ -56,14 +56,14 @@ class Recovery(enum.Enum):
 class PysparkKafkaError(Exception):
     """The base of every error: a condition, a message made of facts, and a next step.
 
-    Each class states its ``recovery``; those of other packages are retriable by default.
+    Each class states its ``recovery``; errors of other packages are retriable by default.
     """
 
     condition: ClassVar[str]
     fault: Fault
     recovery: ClassVar[Recovery] = Recovery.RETRIABLE
     tolerated_by: ClassVar[tuple[str, ...]] = ()
-    """The settings with which a query counts or reports such records instead."""
+    """The settings that let a query count or report such records instead."""
 
     sql_state: ClassVar[str | None] = None
 
@@ -159,7 +159,7 @@ class DisallowedOptionError(PysparkKafkaError, ValueError):
 
 
 class OptionPolicyError(FactsError, ValueError):
-    """A list of the operator's has an entry without effect; ``rule`` says what entries must be."""
+    """An operator's list has an entry without effect; ``rule`` describes valid entries."""
 
     condition = "KAFKA_INVALID_OPTION_POLICY"
     fault = Fault.ENVIRONMENT
@@ -177,7 +177,7 @@ class OptionPolicyError(FactsError, ValueError):
 
 
 class MissingDependencyError(PysparkKafkaError, ImportError):
-    """An optional package is not installed: ``extra`` brings it or, without one, ``package``."""
+    """An optional package is not installed: ``extra`` installs it or, without one, ``package``."""
 
     condition = "KAFKA_MISSING_DEPENDENCY"
     fault = Fault.ENVIRONMENT
@@ -189,7 +189,7 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
 
 
 class KernelLibraryError(FactsError, ImportError):
-    """The library of machine code cannot be used; ``remedy`` says what brings one."""
+    """The library of machine code cannot be used; ``remedy`` is how to get one."""
 
     condition = "KAFKA_KERNEL_LIBRARY"
     fault = Fault.ENVIRONMENT
@@ -211,7 +211,7 @@ def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
 
 
 class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
-    """No broker answered in time; ``cause`` is the client's: a failed TLS handshake, say.
+    """No broker answered in time; ``cause`` is the client's, such as a failed TLS handshake.
 
     ``is_hung_up`` is whether listeners close each connection before they answer.
     """
@@ -297,7 +297,7 @@ class KafkaRequestError(PysparkKafkaError):
 class InvalidResponseError(KafkaRequestError):
     """A broker's response breaks Kafka's protocol, and retries did not help.
 
-    ``request`` is a noun with its article; ``problem`` says what is wrong with the response.
+    ``request`` is a noun with its article; ``problem`` is what is wrong with the response.
     """
 
     condition = "KAFKA_INVALID_RESPONSE"
@@ -334,7 +334,7 @@ class LeaderUnavailableError(KafkaRequestError):
 class MetadataLogError(FactsError):
     """A metadata log cannot be read or written.
 
-    ``problem`` says what happened and what to do next; ``path`` is the file, without credentials.
+    ``problem`` is what happened and what to do next; ``path`` is the file, without credentials.
     """
 
     condition = "KAFKA_METADATA_LOG"

@@ -1,4 +1,4 @@
-"""Parsing the JSON of options, and of files that are read back; texts in what is written."""
+"""The JSON of options and of files that are read back, and the timestamps in JSON."""
 
 from __future__ import annotations
 

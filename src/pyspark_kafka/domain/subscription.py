@@ -1,4 +1,4 @@
-"""What a query reads: partitions, topics, or topics whose name matches a pattern."""
+"""The input of a query: partitions, topics, or topics whose name matches a pattern."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SubscribePattern:
 
 
 def _java_only(pattern: str) -> str | None:
-    """Return what of a pattern Python would compile with another meaning than Java, if anything.
+    """Return the part of a pattern that has another meaning in Python than in Java, if any.
 
     These are sets within sets, their intersections, and octal escapes of three digits.
     """

@@ -24,7 +24,7 @@ _MAX_EXCERPT: Final = 300
 @final
 @dataclass(frozen=True, slots=True)
 class QuotedError:
-    """An error of this library in a text: the name of its class, and what it says."""
+    """An error of this library in a text: the name of its class, and its message."""
 
     kind: str
     text: str
@@ -45,7 +45,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return a text for a message: a file may hold megabytes, and what a terminal obeys."""
+    """Return a text for a message: a file may hold megabytes, and commands for a terminal."""
     shown = text if len(text) <= _MAX_EXCERPT else f"{text[:_MAX_EXCERPT]}..."
     return printable(shown)
 
@@ -66,7 +66,7 @@ class Rendering(enum.Enum):
 def render(data: bytes | None, rendering: Rendering) -> tuple[Any, str]:
     """Return bytes as a value for JSON, and what is wrong with them.
 
-    Bytes that are not UTF-8 are escaped, and what is no JSON is shown as text.
+    Bytes that are not UTF-8 are escaped, and what is not JSON is shown as text.
     """
     if data is None:
         return None, ""
@@ -82,7 +82,7 @@ def render(data: bytes | None, rendering: Rendering) -> tuple[Any, str]:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without what a terminal obeys."""
+    """Return a text on one line, without commands for a terminal."""
     if text.isprintable():
         return text
     return "".join(

@@ -44,8 +44,8 @@ class _Fields(NamedTuple):
 class TopicPartition(_Fields):
     """A topic and a partition number; ordered by topic, then by number.
 
-    A tuple, as kafka-python's is: Python hashes and compares a dataclass by calls of functions,
-    which of thousands of partitions are a large part of a trigger without data.
+    A tuple, as kafka-python's is: Python hashes and compares a dataclass by function calls, and for
+    thousands of partitions these are a large part of a trigger without data.
     """
 
     __slots__ = ()

@@ -80,7 +80,7 @@ def source_lines(content: bytes) -> list[str]:
 def with_offsets(content: bytes, offsets: Mapping[str, PartitionOffsets]) -> bytes:
     """Return the file of a batch with other end offsets of some sources.
 
-    ``offsets`` are by the names that ``read_batch`` gives. All other lines stay as they are.
+    ``offsets`` are by the names that ``read_batch`` returns. All other lines stay as they are.
 
     :raises ValueError: if the file is malformed, or of a later version.
     """
@@ -135,7 +135,7 @@ def require_version(line: str, supported: int) -> int:
         or is above ``supported``.
     """
     number = line[1:]
-    # Java's `parseInt`: a version of more digits is none.
+    # Java's `parseInt`: a version with more digits is invalid.
     if not line.startswith("v") or not _VERSION.fullmatch(number) or int(number) == 0:
         raise ValueError(
             f"Log file was malformed: failed to read correct log version from {excerpt(line)}."

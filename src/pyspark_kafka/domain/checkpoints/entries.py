@@ -4,9 +4,9 @@ Initial offsets: the file in which Spark's Kafka source stores where a stream st
 (``KafkaSourceInitialOffsetWriter``), with a byte in front. Spark 2.1.0 stored the length of the
 text in that byte (SPARK-19517).
 
-Schema versions, with which a stream reads its columns: a directory of its own next to the log of
-initial offsets, whose one file the JVM connector and earlier versions of this library read:
-``{"value":{"subject":"orders-value","version":3}}``.
+Schema versions, which a stream uses to read its columns. They have their own directory next to the
+log of initial offsets: the JVM connector and earlier versions of this library read the only file of
+that log. An entry: ``{"value":{"subject":"orders-value","version":3}}``.
 
 The log of an exactly-once sink: the transactions of each micro-batch and their state. Entries have
 consecutive numbers, and only the newest one counts. A batch goes from ``PREPARED`` (all records are
@@ -129,13 +129,13 @@ class BatchState(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class SinkPlan:
-    """What the tasks of the next batch need to know of the log.
+    """Facts about the log that the tasks of the next batch need.
 
-    ``query_id`` is that of the newest entry; ``used_until_ms`` is ``SinkLogEntry.started_ms``.
+    ``query_id`` is the newest entry's; ``used_until_ms`` is ``SinkLogEntry.started_ms``.
     ``planned_ms`` is when the batch was planned, by the driver's clock; ``last_batch`` was the last
-    one in the checkpoint's offset log then, ``None`` if the driver could not read it, and
-    ``offsets`` the digest of its file. ``log_id`` is the part of transactional ids that stands for
-    the place of the log.
+    batch in the checkpoint's offset log then, ``None`` if the driver could not read the log, and
+    ``offsets`` is the digest of that batch's file. ``log_id`` is the part of transactional ids that
+    stands for the log's location.
     """
 
     committed_through: int = -1

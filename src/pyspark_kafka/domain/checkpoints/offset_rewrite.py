@@ -5,7 +5,8 @@ batch that is planned and not committed runs again first, from that end to its o
 changes one file, atomically, while no batch is planned, and then plans a batch without records:
 
 1. The planned batch, if there is one, is removed: nothing of it is committed.
-2. The file of the committed batch is replaced. Before, the old offsets count, and after it the new.
+2. The file of the committed batch is replaced. The old offsets count until then, the new ones
+   afterwards.
 3. A batch that ends where it starts is planned. Its id is the next one: a query that still runs
    fails when it plans this batch itself, and a sink that has already written the removed batch
    skips only the one without records.
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _NONE: Final = PartitionOffsets()
 
 BACKUPS: Final = "pyspark_kafka_offset_backups"
-"""The directory of backups in a checkpoint, beside Spark's own."""
+"""The directory of backups in a checkpoint, next to Spark's directories."""
 
 RECENT_MS: Final = 60_000
 """A query whose last batch began less than this ago may be running."""
@@ -38,7 +39,7 @@ RECENT_MS: Final = 60_000
 @final
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """The two files of the offset log that say where a query resumes.
+    """The two files of the offset log that determine where a query resumes.
 
     ``planned`` is the file of the batch after the committed one, if there is one.
     """
@@ -109,7 +110,7 @@ class ResumePoint:
 @final
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """An entry of the log of backups: a rewrite, or that the rewrite of another entry is undone.
+    """An entry of the log of backups: a rewrite, or the undoing of another entry's rewrite.
 
     ``time_ms`` is in milliseconds since the epoch.
     """
@@ -153,7 +154,7 @@ def rewrite_to_undo(entries: Mapping[int, Backup]) -> int | None:
 
 
 def sign_of_life(point: ResumePoint, now_ms: int) -> str | None:
-    """Return what speaks for a query that runs on a checkpoint, ``None`` if nothing does.
+    """Return a sign that a query runs on a checkpoint, ``None`` if there is none.
 
     :raises ValueError: if a file is malformed.
     """

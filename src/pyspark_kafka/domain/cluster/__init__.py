@@ -1,1 +1,1 @@
-"""What is known of a cluster and its topics, and what the doctor finds there."""
+"""Descriptions of a cluster and its topics, and the doctor's findings."""

@@ -44,7 +44,7 @@ class ReconnectBackoff:
     """
 
     def __init__(self, settings: BackoffSettings, random: Callable[[], float]) -> None:
-        """Take what returns a number from 0 to 1: a pause is up to 20 % shorter or longer."""
+        """Take a source of numbers from 0 to 1: a pause is up to 20 % shorter or longer."""
         self._settings = settings
         self._random = random
         self._failures: dict[Address, _Failures] = {}

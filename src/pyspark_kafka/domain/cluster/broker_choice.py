@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from .backoff import Address
 
 _MAX_UNANSWERED: Final = 3
-"""How often a listener may close a connection before its first answer. It may be starting; one that
-keeps closing them expects something else."""
+"""How often a listener may close a connection before its first answer. The listener may be
+starting; one that keeps closing connections expects something else."""
 
 
 @final
 class BrokerChoice:
     """Chooses among the known brokers, and the bootstrap servers again if these fail.
 
-    Clients of a cluster whose brokers were all replaced find it again so (KIP-899, KIP-1102).
+    So a client finds its cluster again after all brokers were replaced (KIP-899, KIP-1102).
     """
 
     def __init__(self, servers: Collection[Address], random: Callable[[], float]) -> None:
-        """Take the bootstrap servers, and what returns a number from 0 to 1."""
+        """Take the bootstrap servers, and a function that returns a number from 0 to 1."""
         self._servers = tuple(servers)
         self._random = random
         self._known: tuple[Address, ...] = ()
@@ -35,11 +35,11 @@ class BrokerChoice:
 
     @property
     def candidates(self) -> list[Address]:
-        """All that may be asked."""
+        """All addresses that may be asked."""
         return [*self._known, *(each for each in self._servers if each not in self._known)]
 
     def learn(self, brokers: Iterable[Address]) -> None:
-        """Note the addresses that the metadata name."""
+        """Note the addresses in the metadata."""
         self._known = tuple(dict.fromkeys(brokers))
         kept = {*self._known, *self._servers}
         self._doubted = {each: when for each, when in self._doubted.items() if each in kept}
@@ -62,8 +62,8 @@ class BrokerChoice:
     ) -> Address:
         """Return the broker to ask next, after ``seconds_left`` of it.
 
-        Those that may be connected to now come first, and of these the ones that are not doubted,
-        then known ones, and then those that are connected.
+        The order is: the shortest wait, no doubts, an address that the metadata have, and an open
+        connection.
         """
         return min(
             self.candidates,

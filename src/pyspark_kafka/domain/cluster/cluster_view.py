@@ -33,7 +33,7 @@ class TopicView:
     partitions: Mapping[int, Leadership] = field(default_factory=lambda: MappingProxyType({}))
     topic_id: UUID | None = None
     error_code: int = 0
-    """Kafka's number of what is wrong with the topic."""
+    """Kafka's error code for the topic, 0 if there is none."""
 
 
 _UNKNOWN_TOPIC: Final = TopicView()
@@ -49,7 +49,7 @@ class ClusterView:
     topics: Mapping[str, TopicView] = field(default_factory=lambda: MappingProxyType({}))
 
     def topic(self, name: str) -> TopicView:
-        """Return a topic, one without partitions if it is not known."""
+        """Return a topic; one that is not known has no partitions."""
         return self.topics.get(name, _UNKNOWN_TOPIC)
 
     def has(self, partition: TopicPartition) -> bool:
@@ -61,7 +61,7 @@ class ClusterView:
         return self.topic(name).topic_id
 
     def leadership(self, partition: TopicPartition) -> Leadership:
-        """Return who leads a partition, nobody if it is not known."""
+        """Return a partition's leader; a partition that is not known has none."""
         found = self.topic(partition.topic).partitions
         return found.get(partition.partition, _UNKNOWN_PARTITION)
 
@@ -75,7 +75,7 @@ class ClusterView:
         return "" if found is None else found.rack
 
     def address(self, node: int) -> Address | None:
-        """Return where a broker listens, ``None`` if it is not known."""
+        """Return the address of a broker, ``None`` if it is not known."""
         found = self.brokers.get(node)
         return None if found is None else (found.host, found.port)
 

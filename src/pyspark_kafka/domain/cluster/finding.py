@@ -1,4 +1,4 @@
-"""What the doctor found: the brokers' APIs, certificates, and Spark's session."""
+"""The doctor's findings: the brokers' APIs, certificates, and Spark's session."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Level(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found, and what to do next; ``advice`` is empty if that is nothing."""
+    """The result of a check, and the next step; ``advice`` is empty if there is none."""
 
     check: str
     level: Level
@@ -104,7 +104,7 @@ NEEDED: Final = (
 
 
 def check_apis(supported: Mapping[int, tuple[int, int]] | None) -> Iterator[Finding]:
-    """Yield what the brokers are too old for, or one finding if that is nothing."""
+    """Yield the APIs that the brokers are too old for, or one finding if they have all."""
     if supported is None:
         yield ok(_API_CHECK, "the client negotiates them and does not tell")
         return
@@ -118,7 +118,7 @@ def check_apis(supported: Mapping[int, tuple[int, int]] | None) -> Iterator[Find
 
 
 DAYS_LEFT: Final = 30
-"""From when on the end of a certificate is a warning."""
+"""A certificate with fewer days left is a warning."""
 
 _TLS_CHECK: Final = "tls"
 
@@ -139,7 +139,7 @@ class PeerCertificate:
 
 
 def check_certificate(address: str, found: PeerCertificate, now_ms: int) -> Finding:
-    """Return how long a certificate is valid, which was accepted."""
+    """Return how long an accepted certificate is valid."""
     days = (found.expires_ms - now_ms) // 86_400_000
     chain = " < ".join(found.chain)
     summary = f"{address}: {found.version}, {chain}, {days} days left"
@@ -243,7 +243,7 @@ def check_own_rack(racks: Sequence[str], option: str, rack: str) -> Finding:
 
 
 def no_own_rack(option: str, reason: str) -> Finding:
-    """Return that an option finds no rack on this host."""
+    """Return the finding that an option finds no rack on this host."""
     advice = "Run doctor where executors run. If it is one of their hosts, correct what it lacks."
     return warning(_RACKS_CHECK, f"{option}: no rack was found on this host: {reason}", advice)
 
@@ -276,7 +276,7 @@ def check_transactions(
 ) -> Finding:
     """Return whether the user may use a transactional id.
 
-    ``Write`` includes ``Describe``, which is all that brokers tell before a transaction begins.
+    ``Write`` includes ``Describe``, which is all that brokers report before a transaction begins.
     """
     right = transactional_id_right(Operation.WRITE, transactional_id)
     if allowed is not None and Operation.DESCRIBE in allowed:

@@ -30,10 +30,10 @@ class MetadataAge:
         self._another_at = math.inf
         self._stale: set[TopicPartition] = set()
         self._refused: Counter[TopicPartition] = Counter()
-        """How often each leader was wrong that the broker named which was asked last."""
+        """How often each leader was wrong in the metadata of the broker that was asked last."""
 
     def is_outdated(self, now: float) -> bool:
-        """Return whether the last metadata are too old; not before there were any."""
+        """Return whether the last metadata are too old; false before there were any."""
         return now >= self._outdated_at
 
     def invalidate(self, partition: TopicPartition) -> None:
@@ -46,9 +46,9 @@ class MetadataAge:
         return partition in self._stale
 
     def asks(self, now: float) -> bool:
-        """Note a request; return whether another broker must be asked than the last time.
+        """Note a request; return whether it must go to another broker than the last one.
 
-        A broker that is cut off from the cluster answers with what it knew before, for ever.
+        A broker that is cut off from the cluster keeps answering with what it knew before.
         """
         is_wrong_again = any(self._refused[each] > 1 for each in self._stale)
         asks_another = self.is_outdated(now) or now >= self._another_at or is_wrong_again

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..errors import PysparkKafkaError
 
 _TLS_REMEMBERED_S: Final = 1.0
-"""Long enough for a call to end that tries again at once."""
+"""Long enough for a call that retries at once to end."""
 
 
 @final

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Final, final
 
 _GRACE_PART: Final = 0.1
-"""How much of a time-out there is at least to receive a response that has begun to come."""
+"""The least part of a time-out that is left for a response whose first part has come."""
 
 _AWAY_S: Final = 1.5
 """A caller that waits looks more often."""

@@ -1,4 +1,4 @@
-"""Topics with their partitions, offsets and sizes, and what brokers say of them."""
+"""Topics with their partitions, offsets and sizes, as brokers describe them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DESCRIBED_SETTINGS: Final = (_CLEANUP_POLICY, _RETENTION_BYTES, _RETENTION_MS)
 """The settings of a topic that a description has."""
 
 REPLICA_SELECTOR: Final = "replica.selector.class"
-"""The setting of brokers that names what lets consumers read from replicas (KIP-392)."""
+"""The brokers' setting for the class that lets consumers read from replicas (KIP-392)."""
 
 
 @final

@@ -1,3 +1,3 @@
-"""Continuous processing: epochs, tasks, and what tasks and their driver tell each other."""
+"""Continuous processing: epochs, tasks, and the messages between tasks and their driver."""
 
 __all__ = ["progress"]

@@ -52,7 +52,7 @@ class EpochCoordinator:
 
     @property
     def unknown(self) -> frozenset[TopicPartition]:
-        """The partitions of the planned epoch that were not added yet; it waits for them."""
+        """The partitions that the planned epoch waits for, because they were not added yet."""
         return frozenset(self._unknown)
 
     def give_up_unknown(self) -> None:
@@ -107,7 +107,7 @@ class EpochCoordinator:
         return Epoch(self._last.number + 1, self.offsets)
 
     def committed(self, epoch: Epoch) -> None:
-        """Go on to the epoch after one that is logged and committed."""
+        """Continue with the epoch after one that is logged and committed."""
         self._last = epoch
         self._planned = None
 
@@ -122,7 +122,7 @@ class EpochCoordinator:
 def spread(
     partitions: Iterable[TopicPartition], slots: Mapping[int, Collection[TopicPartition]]
 ) -> dict[int, list[TopicPartition]]:
-    """Return the slot of each new partition: the one with the fewest, the lowest of equal ones.
+    """Return the slot of each new partition: one with the fewest, the lowest of equal ones.
 
     ``slots`` has the partitions that each slot reads already; only slots that get new ones are
     returned. Partitions are taken in order, so that each topic is spread evenly.
@@ -143,7 +143,7 @@ def spread(
 @final
 @dataclass(slots=True, eq=False)
 class Output:
-    """What was made of the records up to ``next_offset``, and how many of its rows are awaited."""
+    """The output of the records up to ``next_offset``, and how many of its rows are awaited."""
 
     partition: TopicPartition
     next_offset: int

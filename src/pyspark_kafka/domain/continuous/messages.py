@@ -1,4 +1,4 @@
-"""What tasks tell their driver, what it tells them, and the JSON of both.
+"""The messages of tasks to their driver, its commands to them, and the JSON of both.
 
 JSON, not pickle: a peer that connects must not be able to run code.
 """
@@ -60,7 +60,7 @@ class TaskReport:
 @final
 @dataclass(frozen=True, slots=True)
 class TaskLostData:
-    """A task skipped records that are gone or exceed a limit, as the options say."""
+    """A task skipped records that are gone or exceed a limit, as the options allow."""
 
     task: TaskId
     loss: DataLoss
@@ -96,7 +96,7 @@ class AssignPartitions:
 @final
 @dataclass(frozen=True, slots=True)
 class RevokePartitions:
-    """Read these partitions no more."""
+    """Stop reading these partitions."""
 
     partitions: PartitionOffsets
     """Their offsets do not matter."""

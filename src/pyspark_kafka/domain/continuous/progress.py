@@ -86,9 +86,9 @@ def bucket_of(milliseconds: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """What a task did since its last report.
+    """The work of a task since its last report.
 
-    ``latency`` counts from a record's timestamp to the acknowledgement of what was made of it.
+    ``latency`` counts from a record's timestamp to the acknowledgement of its output.
     """
 
     input_rows: int = 0
@@ -120,9 +120,9 @@ class QueryIdentity:
 @final
 @dataclass(frozen=True, slots=True)
 class EpochProgress:
-    """What a query did since the epoch before; times in milliseconds since the epoch of 1970.
+    """The work of a query since the epoch before; times in milliseconds since the epoch of 1970.
 
-    ``latest`` are the latest offsets at the report before, or later ones where they are consumed
+    ``latest`` are the latest offsets at the previous report, or later ones where those are consumed
     already; for an idle query, the current ones. It is ``None`` while no broker answers.
     ``restarts``, ``bad_records`` and ``bytes_read`` are of the whole run.
     """

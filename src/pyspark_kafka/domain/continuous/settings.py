@@ -1,4 +1,4 @@
-"""The settings of a continuous query beside the options of its source and sink."""
+"""The settings of a continuous query, apart from the options of its source and sink."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RestartStrategy:
 @final
 @dataclass(frozen=True, slots=True)
 class ContinuousSettings:
-    """What every task of a query needs to know; pickled to executors.
+    """The settings that every task of a query needs; pickled to executors.
 
     ``group_id`` is the group of the input's offsets and the beginning of transactional ids, used
     with exactly-once only. The run began with ``first_epoch``.
@@ -132,8 +132,8 @@ class ExecutionLimits:
 
     ``start_timeout_s``: until all tasks must have started. ``task_timeout_s``: how long a task may
     send nothing before all tasks start again. ``stop_timeout_s``: how long tasks may take to finish
-    what they have read. ``log_outage_s``: how long the log's storage may fail; meanwhile tasks go
-    on, and more is repeated after a crash.
+    what they have read. ``log_outage_s``: how long the log's storage may fail; meanwhile tasks
+    continue, and more is repeated after a crash.
     """
 
     epoch_s: float = 1.0

@@ -159,10 +159,10 @@ class SourceLag:
 class QueryLag:
     """The lag of a query after a batch.
 
-    ``sources`` are its Kafka sources, by position among all sources of the query;
-    ``timestamp_ms`` is the batch's start in milliseconds since the epoch, 0 if it is not known.
-    ``bad_records`` are those that could not be decoded, ``None`` if they are not counted: of this
-    run of a continuous query, and of another query the ones that have dead letters.
+    ``sources`` are its Kafka sources, by position among all sources of the query; ``timestamp_ms``
+    is the batch's start in milliseconds since the epoch, 0 if it is not known. ``bad_records`` are
+    those that could not be decoded, ``None`` if they are not counted. A continuous query counts
+    those of this run, another query those that have dead letters.
     """
 
     query_id: str

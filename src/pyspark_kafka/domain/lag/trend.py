@@ -112,7 +112,7 @@ class LagTrend:
         return self._trend(sample)
 
     def _keep(self, kept: deque[LagSample], sample: LagSample) -> None:
-        """Append a sample, in place of the last one if that is close to the one before it."""
+        """Append a sample, instead of the last one if that is close to the one before it."""
         if len(kept) > 1 and (kept[-1].at_ms - kept[-2].at_ms) * MAX_SAMPLES < self._window_ms:
             kept.pop()
         kept.append(sample)

@@ -107,7 +107,7 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )
     elif "@" in settings[BOOTSTRAP_SERVERS]:
-        # It may be a user's password: it is not repeated, here or by a client that cannot connect.
+        # The servers may hold a password: neither this text nor a failing client may repeat them.
         problems.append(
             "Option 'kafka.bootstrap.servers' must be host:port, without a user: set the login in "
             "'kafka.sasl.jaas.config'"
@@ -116,9 +116,9 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
 
 
 def server_problems(servers: str) -> list[str]:
-    """Return which servers Kafka's clients cannot use; clients of others may read them otherwise.
+    """Return which servers Kafka's clients cannot use; other clients may read them differently.
 
-    They are not repeated: one may be a connection string with a key.
+    The problems do not repeat the servers: one may be a connection string with a key.
     """
     return [
         "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number "
@@ -195,7 +195,7 @@ def producer_settings(settings: Mapping[str, str]) -> tuple[ProducerSettings, li
 
 
 def without_producer_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings for a sink's client: neither the producer's nor those a read refuses."""
+    """Return the settings for a sink's client: not the producer's, and none that a read refuses."""
     return {
         name: value
         for name, value in settings.items()
@@ -223,7 +223,7 @@ def idempotence_conflicts(settings: ProducerSettings) -> list[str]:
 
 
 def client_settings(reading: Reading) -> dict[str, str]:
-    """Return the ``kafka.*`` options without their prefix, and with what gets tokens."""
+    """Return the ``kafka.*`` options without their prefix, with the provider of tokens."""
     reading.problems += spelling_problems(reading.given)
     # A client in C would end the value there.
     reading.problems += [
@@ -257,15 +257,15 @@ class JavaSettings:
     login: Login | None
     tls: Tls | None
     wrong: tuple[tuple[str, str], ...]
-    """What is wrong, each with the name of its setting."""
+    """The problems, each with the name of its setting."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the settings."""
+        """The problems of the settings."""
         return tuple(problem for _, problem in self.wrong)
 
     def without(self, names: Collection[str]) -> JavaSettings:
-        """Return the settings without some of ``others``, and without what is wrong with them."""
+        """Return the settings without some of ``others``, and without their problems."""
         others = {name: value for name, value in self.others.items() if name not in names}
         wrong = tuple(each for each in self.wrong if each[0] not in names)
         return replace(self, others=others, wrong=wrong)
@@ -380,7 +380,7 @@ def _translated(name: str, value: str) -> dict[str, str]:
 
 
 def _order_backoffs(settings: dict[str, str]) -> None:
-    """Do as Java: the backoff is at most its maximum, and alone it is the maximum as well."""
+    """Limit the backoff to its maximum, as Java does; alone, it is the maximum as well."""
     name, max_name = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
     if name in settings or max_name in settings:
         maximum = int(settings[max_name if max_name in settings else name])

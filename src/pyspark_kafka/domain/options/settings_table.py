@@ -1,4 +1,4 @@
-"""What one setting of Kafka's Java clients is, and what becomes of it in this library."""
+"""The settings of Kafka's Java clients, and how this library handles each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Values(Generic[T]):
-    """The values that Java's clients accept for a setting; ``text`` says which these are."""
+    """The values that Java's clients accept for a setting; ``text`` describes them."""
 
     text: str
     parse: Callable[[str], T]
@@ -22,7 +22,7 @@ class Values(Generic[T]):
     def read(self, name: str, value: str) -> T:
         """Return the parsed value of the setting ``name``.
 
-        :raises ValueError: if it is none of these values.
+        :raises ValueError: if it is not one of these values.
         """
         try:
             return self.parse(value)
@@ -135,9 +135,9 @@ class Setting:
     """One setting of Kafka's Java clients.
 
     ``values`` are those that a consumer or any client accepts; a setting without them is a text.
-    ``kafka_python`` and ``librdkafka`` say how the setting is passed to the client, if not
-    unchanged under Java's name. ``read`` and ``write`` say what a read and a write do with it
-    instead, and ``jvm`` that only a JVM can have it.
+    ``kafka_python`` and ``librdkafka`` describe how the setting is passed to the client, unless it
+    is passed unchanged under Java's name. ``read`` and ``write`` describe what a read and a write
+    do with it instead. ``jvm`` marks a setting that only a JVM can have.
     """
 
     name: str
@@ -497,7 +497,7 @@ details.
         metrics.sample.window.ms""",
         "the client's metrics are not collected; Spark shows the query's",
     ),
-    # What needs a JVM.
+    # Settings that need a JVM.
     *(
         Setting(name, jvm=instead)
         for name, instead in {

@@ -1,4 +1,4 @@
-"""The options of sinks, but for those of values."""
+"""The options of sinks, except the options of values."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Parsing, its messages and the reference page (``docs/reference/options.md``) are made from this
 table. Names, defaults and messages are from Spark's ``KafkaSourceProvider``; names are not
 case-sensitive. An option that fills a field needs a row here and the field, nothing else. Only
-options that are combined with others, or checked before them, have a name of their own.
+options that are combined with others, or checked before them, have their own name.
 """
 
 from __future__ import annotations

@@ -376,4 +376,4 @@ SINK_TABLE: Final[tuple[Option[Any], ...]] = (
 """The options of a write."""
 
 ALL_SOURCE_OPTIONS: Final = (*SOURCE_TABLE, *TABLE)
-"""What a read accepts, in the order of the reference page."""
+"""The options that a read accepts, in the order of the reference page."""

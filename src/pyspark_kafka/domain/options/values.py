@@ -32,7 +32,7 @@ _BUILT_IN: Final = frozenset({AVRO, JSON, PROTOBUF})
 @final
 @dataclass(frozen=True, slots=True)
 class TypedOptions:
-    """What the options say of typed values."""
+    """The parsed options of typed values."""
 
     values: tuple[ValueOptions, ...] = ()
     registry: RegistryOptions | None = None

@@ -161,7 +161,7 @@ def rate_limit_bytes(
     rounded down to records, so that the estimate stays within the limit, unless a single record is
     larger. If a share is below a record, up to half of the limit goes to one record each, so that
     no partition starves: first to partitions that are not in ``served``, the longest backlog first,
-    then in the order of ``served``, to which the caller appends those that a batch advances.
+    then in the order of ``served``; the caller appends the partitions that a batch advances.
     ``limit_bytes`` is at least 1. The JVM connector has no such limit.
     """
     # Not loaded where options are parsed.

@@ -38,9 +38,9 @@ class PartitionPart:
     """Where the batch starts, if that was decided with the plan."""
 
     def of(self, start: int, end: int) -> OffsetRange:
-        """Return what this part has of the batch's range; it may be empty.
+        """Return this part's share of the batch's range; it may be empty.
 
-        The ends of the batch may be open. Where two parts meet, only they know of it: a bound that
+        The ends of the batch may be open. Only adjacent parts know where they meet: a bound that
         has moved since another task began would leave out the records in between.
         """
         first = start if self.start is None else max(start, self.start)

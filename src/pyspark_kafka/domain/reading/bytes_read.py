@@ -1,4 +1,4 @@
-"""Of which brokers the bytes of records came."""
+"""The bytes of records by the brokers that sent them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SentBytes:
         self._sent[broker, is_leader] += size
 
     def take(self, rack: Callable[[int], str]) -> BytesRead:
-        """Return the bytes since the last call; ``rack`` returns that of a broker."""
+        """Return the bytes since the last call; ``rack`` returns a broker's rack."""
         sent, self._sent = self._sent, Counter()
         by_role: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         for (broker, is_leader), size in sent.items():

@@ -1,4 +1,4 @@
-"""Small ranges that are fetched together: which are requested, and what was sent of them."""
+"""Small ranges that are fetched together: the requested ones, and the data sent of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExpectedRanges(Generic[H]):
         self._held[partition] = data
 
     def refuse(self, partition: TopicPartition) -> None:
-        """Name a partition in no request of others: a broker that has an error waits for nothing.
+        """Leave a partition out of requests for others: a broker with an error does not wait.
 
         Where the other partitions have no records yet, requests would follow without a pause.
         """

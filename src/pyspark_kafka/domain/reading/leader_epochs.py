@@ -2,7 +2,7 @@
 
 A leader writes its epoch, which no other leader of the partition has had, into each record batch.
 Two replicas hold the same records up to an offset if they have the same epochs up to there
-(KIP-101). A consumer tells by them that an unclean election has truncated what it read (KIP-320).
+(KIP-101). A consumer detects by them that an unclean election has truncated what it read (KIP-320).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NO_EPOCH: Final = -1
-"""The epoch of records in formats without one, and of a leader that does not say its own."""
+"""The epoch of records in formats without one, and of a leader that does not report its own."""
 
 NO_OFFSET: Final = -1
 
@@ -71,9 +71,9 @@ class FetchedEpochs:
         return self.last == NO_EPOCH or leader_epoch <= max(self.last, self._confirmed)
 
     def confirm(self, found: EpochEndOffset, offset: int, leader_epoch: int) -> bool:
-        """Return whether a leader's answer for ``last`` says that it has the same records.
+        """Return whether a leader's answer for ``last`` shows that it has the same records.
 
-        It is not asked again until its successor leads.
+        The leader is not asked again until its successor leads.
         """
         if found.epoch != self.last or found.end_offset < offset:
             return False
@@ -90,7 +90,7 @@ class FetchedEpochs:
     def append(self, epoch: int, base_offset: int) -> int | None:
         """Add the next batch; return where the log differs from what was read, ``None`` if not.
 
-        Only after an answer by which ``truncate`` could not tell.
+        The log can only differ after an answer that left ``truncate`` in doubt.
         """
         last = self._starts[-1][0] if self._starts else NO_EPOCH
         if epoch == last:
@@ -109,11 +109,11 @@ class FetchedEpochs:
     def truncate(self, found: EpochEndOffset, offset: int) -> int:
         """Return up to where a leader, which has another log, may have the same records.
 
-        That is ``offset``, up to which they were read, or a smaller one. Then the epochs from there
+        That is ``offset``, where reading had got to, or a smaller one. Then the epochs from there
         on are forgotten, and the leader has to be asked for the epoch that is the last one now.
 
-        An answer without an offset tells nothing. Nor does an earlier epoch that ends at
-        ``offset`` or later: compaction may have removed all records of the later one.
+        An answer without an offset proves nothing. An earlier epoch that ends at ``offset`` or
+        later does not either: compaction may have removed all records of the later one.
         """
         if not NO_OFFSET < found.end_offset < offset:
             self._is_doubted = True

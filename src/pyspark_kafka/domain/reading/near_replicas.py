@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from ..topic_partition import TopicPartition
 
 LEASE_S: Final = 30.0
-"""How long a replica is fetched from until the leader is asked again, which knows by then whether
-it is in sync (``replica.lag.time.max.ms``). The Java client waits ``metadata.max.age.ms``."""
+"""How long a replica is fetched from until the leader is asked again. By then the leader knows
+whether the replica is in sync (``replica.lag.time.max.ms``). The Java client waits
+``metadata.max.age.ms``."""
 
 MAX_LAG_S: Final = 5.0
-"""How long a replica may have nothing of a range whose end the leader has told."""
+"""How long a replica may have nothing of a range whose end the leader has reported."""
 
 _MAX_PAUSE_S: Final = 600.0
 _NO_LEASE: Final = (None, math.inf)
@@ -30,7 +31,7 @@ class NearReplicas:
     """The replicas that leaders have named, until they fail or their lease ends."""
 
     def __init__(self, poll_timeout_s: float, lease_s: float = LEASE_S) -> None:
-        """Take how long a read may wait for records, of which replicas get half at most.
+        """Take how long a read may wait for records; at most half of it is spent on replicas.
 
         A lease does not last longer than metadata, whose age may be ``lease_s``.
         """
@@ -39,7 +40,7 @@ class NearReplicas:
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._empty_since: dict[TopicPartition, float] = {}
         self._avoided: dict[TopicPartition, tuple[float, float]] = {}
-        """Until when leaders answer themselves, and for how long they did."""
+        """The time until which leaders answer themselves, and how long the last such pause was."""
 
     def of(self, partition: TopicPartition) -> int | None:
         """Return the replica to fetch from, ``None`` for the leader."""
@@ -52,9 +53,9 @@ class NearReplicas:
     def prefer(
         self, partition: TopicPartition, replica: int, now: float, *, has_more: bool = False
     ) -> None:
-        """Fetch from a replica that the leader named; ``has_more`` records has the leader itself.
+        """Fetch from a replica that the leader named; with ``has_more``, the leader has more.
 
-        Not if the replica has had nothing for too long, while there was something to send.
+        The replica is avoided if it has had nothing for too long while there was something to send.
         """
         if has_more and now - self._empty_since.get(partition, now) > self._max_lag_s:
             self._avoid(partition, now)
@@ -62,9 +63,9 @@ class NearReplicas:
             self._replicas[partition] = replica, now + self._lease_s
 
     def fail(self, partition: TopicPartition, now: float) -> None:
-        """Leave a replica if one was fetched from; the leader names none for a while.
+        """Leave the replica of a partition, if it has one; the leader names none for a while.
 
-        After each further failure it is twice as long.
+        Each further failure doubles that time.
         """
         if partition in self._replicas:
             self._avoid(partition, now)
@@ -80,7 +81,7 @@ class NearReplicas:
         return now - self._empty_since.setdefault(partition, now) > self._max_lag_s
 
     def expire(self, partitions: Iterable[TopicPartition], now: float) -> list[TopicPartition]:
-        """Return those of some partitions whose lease has ended: their leaders are asked again."""
+        """Return the partitions whose lease has ended: their leaders are asked again."""
         ended = [each for each in partitions if self._replicas.get(each, _NO_LEASE)[1] <= now]
         for partition in ended:
             del self._replicas[partition]

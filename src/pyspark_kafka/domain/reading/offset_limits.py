@@ -51,7 +51,7 @@ class Specific:
 
 
 class OnNoMatch(enum.Enum):
-    """What to do with a partition that has no record at or after a timestamp."""
+    """The handling of a partition that has no record at or after a timestamp."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -80,7 +80,7 @@ class ByTimestamp:
 
 
 class OnMissingCommit(enum.Enum):
-    """What to do with a partition without a committed offset."""
+    """The handling of a partition without a committed offset."""
 
     ERROR = "error"
     EARLIEST = "earliest"
@@ -124,7 +124,7 @@ def can_move(limit: StartingOffsets, partition: TopicPartition) -> bool:
 def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
     """Parse ``earliest``, ``latest`` (case-insensitive) or offsets as JSON.
 
-    :raises ValueError: with the message of Spark's ``JsonUtils``, if it is none of these.
+    :raises ValueError: with the message of Spark's ``JsonUtils``, if it is anything else.
     """
     trimmed = text.strip()
     match trimmed.lower():
@@ -167,7 +167,7 @@ def _meant(word: str, known: Mapping[str, str]) -> str:
 def parse_on_missing_commit(text: str) -> OnMissingCommit:
     """Parse what to do with partitions without a committed offset.
 
-    :raises ValueError: if it is none of ``error``, ``earliest`` and ``latest``.
+    :raises ValueError: if it is not ``error``, ``earliest`` or ``latest``.
     """
     try:
         return OnMissingCommit(text.strip().lower())

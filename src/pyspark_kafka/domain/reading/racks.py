@@ -1,4 +1,4 @@
-"""The rack of a host, from which a consumer reads if a replica is there (KIP-392)."""
+"""The rack of a host: a consumer reads from a replica there, if there is one (KIP-392)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MAX_LENGTH: Final = 255
 
 
 class RackNotFoundError(Exception):
-    """No rack was found: ``asked`` says where it was looked for, and ``reason`` why in vain.
+    """No rack was found: ``asked`` is the place that was searched, ``reason`` why that failed.
 
-    A query goes on without it.
+    A query continues without it.
     """
 
     def __init__(self, asked: str, reason: str) -> None:
@@ -22,9 +22,9 @@ class RackNotFoundError(Exception):
 def checked_rack(asked: str, text: str) -> str:
     """Return the name of a rack: 1 to 255 printable characters, without spaces.
 
-    :raises RackNotFoundError: if a text is none.
+    :raises RackNotFoundError: if the text is not a rack's name.
     """
-    # Not repeated in the error: others write it.
+    # The error does not repeat the text, which others write.
     if not text:
         raise RackNotFoundError(asked, "it is empty")
     if len(text) > _MAX_LENGTH or " " in text or not text.isprintable():

@@ -45,7 +45,7 @@ class RangeProgress:
     def needs_watermarks(self, now: float, *, is_missing: bool) -> bool:
         """Return whether ``check`` is due after a fetch that did not move.
 
-        That is if the broker does not hold the offset, or nothing came in time.
+        It is due if the broker does not hold the offset, or nothing came in time.
         """
         return is_missing or now > self._deadline
 

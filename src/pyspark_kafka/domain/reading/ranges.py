@@ -22,7 +22,7 @@ class OffsetRange:
     task binds them when it runs, as in Spark's ``KafkaSourceRDD``.
 
     A range that ``may_be_outdated`` was planned earlier: offsets that the log does not hold when
-    reading begins are reported and skipped, whatever ``failOnDataLoss`` says.
+    reading begins are reported and skipped, regardless of ``failOnDataLoss``.
     """
 
     partition: TopicPartition
@@ -66,8 +66,8 @@ class OffsetRange:
 class TaskLimits:
     """How the offsets of a batch are divided among tasks. Each is positive, ``None`` is no limit.
 
-    ``max_partitions`` is none of Spark's. With it, small ranges are joined later, so that the
-    number of ranges does not say how many tasks there are.
+    Spark does not have ``max_partitions``. With it, small ranges are joined later, so that the
+    number of ranges is not the number of tasks.
     """
 
     min_partitions: int | None = None
@@ -120,7 +120,7 @@ def split_unbound(
     resolved: Mapping[TopicPartition, OffsetRange],
     limits: TaskLimits,
 ) -> tuple[OffsetRange, ...]:
-    """Split the ranges of a batch query, one per partition, if ``needs_split`` says so.
+    """Split the ranges of a batch query, one per partition, if ``needs_split`` is true for them.
 
     The ``resolved`` ranges determine where. Open ends stay open in the first and the last part of a
     partition; a partition that is empty once resolved is dropped. ``resolved`` is not used if there
@@ -156,7 +156,7 @@ def _split_to_size(ranges: Iterable[OffsetRange], max_size: int) -> list[OffsetR
 
 def _split_to_count(ranges: Sequence[OffsetRange], wanted: int) -> list[OffsetRange]:
     total = _total(ranges)
-    # Ranges that are not split do not count in the proportion in which the others are.
+    # Ranges that are not split are left out of the total that the others are a part of.
     unsplit = [offset_range for offset_range in ranges if _parts(offset_range, total, wanted) == 1]
     unsplit_partitions = {offset_range.partition for offset_range in unsplit}
     total_to_split = total - _total(unsplit)
@@ -196,7 +196,7 @@ def _without_empty(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
 
 
 RANGE_COST: Final = 1_000
-"""What a range costs however small it is, in offsets that could be read meanwhile."""
+"""The cost of any range, however small, in offsets that could be read meanwhile."""
 
 _MANY: Final = 300
 _FEW_OFFSETS: Final = 1_000
@@ -238,7 +238,7 @@ def join_ranges(
 def are_small(ranges: Sequence[OffsetRange]) -> bool:
     """Return whether some hundred ranges, each read by a task, have little to read on average.
 
-    Nothing is known of ranges with an open end.
+    Ranges with an open end have an unknown size.
     """
     return (
         len(ranges) > _MANY

@@ -77,7 +77,7 @@ _WORDS: Final = (
 
 
 def tls_failure(text: str) -> TlsFailure | None:
-    """Return what a client's text about a connection says of TLS; ``None`` if it says nothing.
+    """Return the TLS failure in a client's text about a connection; ``None`` if it has none.
 
     The texts are OpenSSL's (``X509_verify_cert_error_string``, ``SSL_alert_desc_string_long``, and
     the reasons of its errors), around which Python and librdkafka put their own.
@@ -87,7 +87,7 @@ def tls_failure(text: str) -> TlsFailure | None:
 
 
 REFUSED_LOGIN_S: Final = 300.0
-"""How long a process does not try a refused login again: some clusters lock accounts after a few.
+"""How long a process does not retry a refused login: some clusters lock accounts after a few.
 
 An idle client is kept as long.
 """
@@ -96,8 +96,8 @@ An idle client is kept as long.
 class AuthenticationError(PysparkKafkaError, PermissionError):
     """A broker or a token's issuer refused the login.
 
-    This process does not try it again for ``REFUSED_LOGIN_S``. ``user`` is empty if the mechanism
-    has none, and ``reason`` is what the other side said.
+    This process does not repeat the login for ``REFUSED_LOGIN_S``. ``user`` is empty if the
+    mechanism has none, and ``reason`` is the other side's.
     """
 
     condition = "KAFKA_AUTHENTICATION_FAILED"
@@ -119,7 +119,7 @@ class AuthenticationError(PysparkKafkaError, PermissionError):
 class TokenUnavailableError(PysparkKafkaError, ConnectionError):
     """An issuer of tokens could not be asked; ``issuer`` is its name or URL.
 
-    The login was not refused, and may be tried again.
+    The login was not refused, and may be retried.
     """
 
     condition = "KAFKA_TOKEN_UNAVAILABLE"

@@ -1,4 +1,4 @@
-"""Logins, stores and TLS, as values."""
+"""The sources of tokens for logins by OAUTHBEARER, as values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .tls import pem
 @hides_secrets
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """A token endpoint, and what it is sent for a token (RFC 6749, section 4.4).
+    """A token endpoint, and the fields of the request for a token (RFC 6749, section 4.4).
 
     ``extensions`` go to the broker with the token (RFC 7628). The endpoint is
     verified with the machine's certificate authorities, unless a PEM file or PEM itself names
@@ -140,7 +140,7 @@ _EXTENSION_VALUE: Final = re.compile(r"[\x20-\x7e\t\r\n]*")
 def token_source(settings: Mapping[str, str], jaas: Mapping[str, str]) -> TokenSource | None:
     """Return where tokens come from; ``jaas`` has the options of the login module.
 
-    ``None`` if librdkafka's settings choose a way that only it has.
+    ``None`` if librdkafka's settings choose a way that only librdkafka has.
 
     :raises ValueError: if it cannot be used; no message contains a secret.
     """

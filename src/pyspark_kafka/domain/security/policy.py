@@ -1,9 +1,9 @@
-"""What the operator of a Spark installation forbids, and what queries may set with permission.
+"""The operator's rules: settings that are forbidden, and settings that need permission.
 
 Queries come from people who may run SQL and nothing else. ``RESTRICTED`` has what a setting could
 do beyond its query: load code, run a command, or read a file or a URL with the rights of Spark's
 processes. Stores and certificates of TLS are not in it: as in Java, a query names the files of its
-own login.
+login.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @final
 class AllowList(enum.Enum):
-    """A list of the operator's; the value is what its entries are."""
+    """An operator's list; the value describes its entries."""
 
     OPTIONS = "option"
     MODULES = "module"
@@ -80,7 +80,7 @@ RESTRICTED: Final[tuple[Restricted, ...]] = (
         "sasl.kerberos.kinit.cmd",
         "runs a command",
         AllowList.FILES,
-        # What Java's client and librdkafka run if it is not set.
+        # The commands that Java's client and librdkafka run by default.
         harmless=frozenset({"", "/usr/bin/kinit", "kinit"}),
     ),
     *(Restricted(name, "imports a Python module", AllowList.MODULES) for name in CALLBACK_HANDLERS),
@@ -133,9 +133,10 @@ _LIBRDKAFKA: Final = """
 OWN_SETTINGS: Final[Mapping[str, frozenset[str]]] = {"confluent": frozenset(_LIBRDKAFKA.split())}
 """The settings that Java's clients do not have and every query may set, by the client.
 
-Left out, besides callbacks: what this library sets itself (``enabled_events``, ``log.queue``),
-second names of what it checks (``metadata.broker.list``), what hides topics (``topic.blacklist``),
-and ``internal.termination.signal``. A client that is not listed here decides itself.
+Left out, in addition to callbacks: what this library sets itself (``enabled_events``,
+``log.queue``), second names of what it checks (``metadata.broker.list``), what hides topics
+(``topic.blacklist``), and ``internal.termination.signal``. A client that is not listed here decides
+itself.
 """
 
 
@@ -252,7 +253,7 @@ class OptionPolicy:
         try:
             _, options = jaas_entry(text)
         except ValueError:
-            # No client can read it, and says so.
+            # No client can read the text, and each reports that itself.
             return
         for name in sorted(options.keys() & JAAS_OPTIONS.keys()):
             yield from self._value_problems(JAAS_OPTIONS[name], f"{PREFIX}{_JAAS}", options[name])

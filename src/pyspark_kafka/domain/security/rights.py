@@ -1,4 +1,4 @@
-"""What a query's user may do in a cluster: operations on resources, as Kafka's ACLs name them."""
+"""The rights of a user in a cluster: operations on resources, as Kafka's ACLs name them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Right:
     name: str = ""
 
     def __str__(self) -> str:
-        """Return it as in a sentence: ``Read on the topic 'orders'``."""
+        """Return the right as in a sentence: ``Read on the topic 'orders'``."""
         kind = self.resource.value.replace("-", " ")
         named = f" '{self.name}'" if self.name else ""
         return f"{self.operation.value} on the {kind}{named}"
@@ -102,12 +102,12 @@ def topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> 
 def group_rights(
     operation: Operation, group_id: str, partitions: Iterable[TopicPartition]
 ) -> list[Right]:
-    """Return what an operation on a group's offsets of partitions needs."""
+    """Return the rights that an operation on a group's offsets of partitions needs."""
     return [group_right(operation, group_id), *topic_rights(operation, partitions)]
 
 
 def transaction_rights(transactional_id: str, partitions: Iterable[TopicPartition]) -> list[Right]:
-    """Return what writing to partitions in a transaction needs."""
+    """Return the rights that writing to partitions in a transaction needs."""
     return [
         transactional_id_right(Operation.WRITE, transactional_id),
         *topic_rights(Operation.WRITE, partitions),
@@ -117,7 +117,7 @@ def transaction_rights(transactional_id: str, partitions: Iterable[TopicPartitio
 def offset_transaction_rights(
     transactional_ids: Iterable[str], group_id: str, partitions: Iterable[TopicPartition]
 ) -> list[Right]:
-    """Return what committing a group's offsets of partitions in transactions needs."""
+    """Return the rights that committing a group's offsets in transactions needs."""
     return [
         *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
         *group_rights(Operation.READ, group_id, partitions),

@@ -21,8 +21,7 @@ MIN_ITERATIONS: Final = 4_096
 """As in Java's ``ScramMechanism``: with fewer, a recorded login's password is easier to guess."""
 
 MAX_ITERATIONS: Final = 100_000
-"""Each costs this client time, also before the broker proves who it is; Kafka stores up to
-16,384."""
+"""Each iteration costs time, even before the broker proves who it is; Kafka stores up to 16,384."""
 
 _GS2_HEADER: Final = b"n,,"
 _TOKEN: Final = b",tokenauth=true"
@@ -92,7 +91,7 @@ class _Keys:
 
     @classmethod
     def of(cls, login: Login, challenge: _Challenge) -> _Keys:
-        """Derive them; Java does not normalise passwords either."""
+        """Derive the keys; Java does not normalise passwords either."""
         name = _HASHES[login.mechanism]
         password = login.password.encode()
         salted = hashlib.pbkdf2_hmac(name, password, challenge.salt, challenge.iterations)

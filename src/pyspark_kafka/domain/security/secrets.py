@@ -21,8 +21,8 @@ SENSITIVE_NAMES: Final = (
 """A pattern of such names, for Python and for Java, in upper or lower case.
 
 Java's clients, librdkafka, kafka-python (with underscores for dots), fsspec and the clients of
-schema registries name them, and some are misspelled. It matches some names too many: of files,
-addresses and times.
+schema registries name them, and some are misspelled. It also matches some names of files, addresses
+and times.
 """
 
 SENSITIVE_VALUES: Final = (
@@ -44,7 +44,7 @@ _NO_VALUE: Final = re.compile(
     r"(?:[._-](?:class|endpoint|file|id|location|ms|name|scope|seconds|source|type|ur[il])|provider)s?$",
     re.IGNORECASE,
 )
-"""How names end that only say where a secret is, or whose."""
+"""Endings of names whose values are only a secret's place or owner."""
 
 
 HIDDEN: Final = "[hidden]"

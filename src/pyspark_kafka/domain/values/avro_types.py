@@ -1,6 +1,6 @@
 """The Spark types of Avro schemas, and the Avro schemas of Spark types.
 
-Both are the ones of Spark's ``SchemaConverters`` (``toSqlType`` and ``toAvroType``).
+Both are as in Spark's ``SchemaConverters`` (``toSqlType`` and ``toAvroType``).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _LOGICAL: Final = {
     Logical.LOCAL_TIMESTAMP_MILLIS: types.TIMESTAMP_NTZ,
     Logical.LOCAL_TIMESTAMP_MICROS: types.TIMESTAMP_NTZ,
 }
-"""What is not here is read as its underlying type, as Spark does."""
+"""Other logical types are read as their underlying types, as Spark does."""
 
 _NUMBERS: Final = {
     frozenset({Kind.INT, Kind.LONG}): types.LONG,
@@ -89,7 +89,7 @@ def struct_of(schema: AvroSchema, options: AvroTypeOptions = NUMBERED) -> Struct
 
 
 def is_wrapped(schema: AvroSchema) -> bool:
-    """Return whether values are in a field of their own, as they are no structs."""
+    """Return whether values are wrapped in a field, because they are not structs."""
     root = schema.type
     if isinstance(root, Union):
         branches = without_null(root)
@@ -99,7 +99,7 @@ def is_wrapped(schema: AvroSchema) -> bool:
 
 
 def without_null(union: Union) -> tuple[AvroType, ...]:
-    """Return the branches of a union besides null."""
+    """Return the branches of a union except null."""
     return tuple(branch for branch in union.branches if branch.name != "null")
 
 
@@ -243,7 +243,7 @@ _ATOMIC: Final[dict[types.AtomicType, Any]] = {
 
 
 def derived_schema(struct: types.StructType) -> str:
-    """Return the schema of rows of a type, in which every field may be null."""
+    """Return the schema of rows of a type; every field may be null."""
     return json.dumps(_record(struct, TOP_LEVEL, ""), ensure_ascii=False, separators=(",", ":"))
 
 

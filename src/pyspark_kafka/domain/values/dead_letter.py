@@ -1,7 +1,7 @@
-"""Dead letters: records that could not be decoded, with headers that say why.
+"""Dead letters: records that could not be decoded, with the reason in their headers.
 
 The headers are those of Kafka Connect's ``DeadLetterQueueReporter`` (KIP-298), all of them text,
-and one of our own with the reason.
+and our header with the reason.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REASONS: Final = tuple(reason.name for reason in FailureReason)
 @final
 @dataclass(frozen=True, slots=True)
 class TaskIdentity:
-    """Who writes a letter: the id of the query, and the number of the task in its job.
+    """The writer of a letter: the id of the query, and the number of the task in its job.
 
     The defaults are of a read without Spark.
     """
@@ -67,10 +67,10 @@ class TaskIdentity:
 @final
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What the headers of a letter say.
+    """The content of a letter's headers.
 
     ``origin`` and ``offset`` identify the record: retried tasks write its letter again. ``reason``
-    is the name of a ``FailureReason``; of a letter that Kafka Connect wrote, the Java exception.
+    is the name of a ``FailureReason``; in a letter of Kafka Connect it is the Java exception.
     """
 
     origin: TopicPartition
@@ -86,7 +86,7 @@ class DeadLetter:
 
     @classmethod
     def from_headers(cls, headers: Iterable[Header]) -> Self | None:
-        """Return what the headers of a record say; ``None`` if it is no letter.
+        """Return the content of a record's headers; ``None`` if it is not a letter.
 
         Of several headers with one name the last one counts: a letter may have been read from
         another dead-letter topic.

@@ -61,10 +61,10 @@ class ImportedSchema:
 class Schema:
     """The text of a schema, and the schemas that it imports.
 
-    ``references`` say where the registry has the schemas that the text itself imports. ``imports``
+    ``references`` locate, in the registry, the schemas that the text itself imports. ``imports``
     are all schemas that it needs, each once and after those that it needs itself; they are empty
     until the references are resolved. ``serialized`` is the descriptor of a Protobuf schema in
-    base64, if the registry has that beside the text.
+    base64, if the registry has that in addition to the text.
     """
 
     type: SchemaType
@@ -111,7 +111,7 @@ def split_context(subject: str) -> tuple[str, str]:
 
 
 def in_context_of(parent: str, subject: str) -> str:
-    """Return a subject that a schema of another one refers to, with that one's context."""
+    """Return a subject that a schema of ``parent`` refers to, with the context of ``parent``."""
     context = context_of(parent)
     if not context or subject.startswith(_CONTEXT_PREFIX):
         return subject
@@ -160,7 +160,7 @@ REGISTRY_SETTINGS: Final[Mapping[str, str]] = {
     "ssl.cipher.suites": "Cipher suites in Java's or OpenSSL's names.",
     "ssl.endpoint.identification.algorithm": "`https`, or empty to accept any host name.",
 }
-"""What each setting is, by its name without the prefix ``schema.registry.``."""
+"""The descriptions of settings, by their names without the prefix ``schema.registry.``."""
 
 
 @final

@@ -41,7 +41,7 @@ class Framing(enum.Enum):
 
 
 class ParseMode(enum.Enum):
-    """What to do with values that cannot be decoded (``ParseMode`` of Spark)."""
+    """The handling of values that cannot be decoded (``ParseMode`` of Spark)."""
 
     FAILFAST = "FAILFAST"
     PERMISSIVE = "PERMISSIVE"
@@ -49,7 +49,7 @@ class ParseMode(enum.Enum):
 
 
 class OnNewSchema(enum.Enum):
-    """What to do with values of a newer schema than the query's."""
+    """The handling of values with a newer schema than the query's."""
 
     IGNORE = "ignore"
     FAIL = "fail"
@@ -113,7 +113,7 @@ class EncodedColumn:
 
 
 def writer_subject(options: ValueOptions, topic: str | None) -> str | None:
-    """Return the subject whose context the ids in a topic's values are of, if it is known.
+    """Return the subject that gives the ids in a topic's values their context, if known.
 
     Subjects that are named by records are not known before the schema is.
     """

@@ -1,3 +1,3 @@
-"""What a sink writes: its columns, batches for the broker, and transactions."""
+"""The output of a sink: its columns, batches for the broker, and transactions."""
 
 __all__ = ["errors", "group_seal", "transaction"]

@@ -1,4 +1,4 @@
-"""Numbered record batches, and what is asked of the caller that sends them."""
+"""Numbered record batches, and the requests to the caller that sends them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def next_sequence(base: int, count: int) -> int:
 
 
 class Records(Protocol):
-    """The records of a batch, from which it can be encoded again."""
+    """The records of a batch, kept so that it can be encoded again."""
 
     @property
     def payload_bytes(self) -> int:
@@ -121,7 +121,7 @@ class PartitionQueue(Generic[R]):
         return self.waiting.popleft()
 
     def land(self, *returned: ProducerBatch[R]) -> None:
-        """Count one batch less in flight; what comes of it is to be sent again."""
+        """Count one batch less in flight; the batches that return are sent again."""
         self.in_flight -= 1
         self.returned += returned
         if not self.in_flight:
@@ -163,7 +163,7 @@ class ProduceError(Enum):
     """A fence within a transaction, lost sequence numbers without one."""
 
     SEQUENCE_LOST = auto()
-    """The broker does not know, or not any more, which sequence number comes next."""
+    """The broker does not know, or no longer knows, which sequence number comes next."""
 
     RETRIABLE = auto()
     DISCONNECTED = auto()
@@ -179,7 +179,7 @@ class ProduceError(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error, and what the client or the broker says of it."""
+    """An error, and the client's or the broker's text about it."""
 
     error: ProduceError
     reason: str

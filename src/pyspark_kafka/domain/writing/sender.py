@@ -1,8 +1,8 @@
 """When each batch is sent, sent again, split or given up.
 
 The rules of Java's ``RecordAccumulator``, ``Sender`` and ``TransactionManager``, for a caller with
-one thread: it performs what ``next_request`` returns and reports what came of it. Nothing here
-reads a clock, waits or does I/O.
+one thread: it performs what ``next_request`` returns and reports the result. Nothing here reads a
+clock, waits or does I/O.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NOT_ANSWERED: Final = Failure(ProduceError.RETRIABLE, "the response leaves it o
 
 @final
 class Sender(Generic[R]):
-    """Decides what happens to batches; not to be used any more once it has raised.
+    """Decides what happens to batches; must not be used after it has raised.
 
     Times are monotonic, in seconds. The events raise, for the first record that cannot be
     delivered:
@@ -95,7 +95,7 @@ class Sender(Generic[R]):
         self._memory = 0
         self._stats = DeliveryStats()
 
-    # What the caller writes
+    # Records of the caller
 
     def join_transaction(self, transaction: Transaction | None) -> None:
         """Write into a transaction from now on, or into none; nothing may be unsettled."""
@@ -155,7 +155,7 @@ class Sender(Generic[R]):
         return len(self._in_flight.get(node, ()))
 
     def seconds_to_retry(self, now: float) -> float:
-        """Return when a partition is to be tried again; infinity if none waits for that."""
+        """Return when a partition is to be retried; infinity if none waits for that."""
         waits = (queue.retry_at - now for queue in self._pending.values() if queue.retry_at > now)
         return min(waits, default=math.inf)
 
@@ -164,7 +164,7 @@ class Sender(Generic[R]):
         stats, self._stats = self._stats, DeliveryStats()
         return stats
 
-    # What is to be done next
+    # The next request
 
     def next_request(self, now: float) -> Request[R]:
         """Return what to do next, while a batch is unsettled."""
@@ -192,10 +192,10 @@ class Sender(Generic[R]):
         soonest = min((queue.retry_at for queue in self._pending.values()), default=now)
         return Sleep(max(0.0, min(self._retry_backoff_s, soonest - now)))
 
-    # What came of it
+    # Results of requests
 
     def producer_id_received(self, producer: ProducerIdAndEpoch) -> None:
-        """Go on as a new producer, where there is none or its sequence numbers are lost."""
+        """Continue as a new producer, where there is none or its sequence numbers are lost."""
         self._producer = producer
 
     def encoded(self, batch: ProducerBatch[R], encoded: bytes | memoryview) -> None:
@@ -209,7 +209,7 @@ class Sender(Generic[R]):
     ) -> None:
         """Let a partition wait that has no leader, or one that cannot be connected to.
 
-        ``since`` is when it was begun to look for it, if that is not ``now``.
+        ``since`` is when the search for a leader began, if that is not ``now``.
         """
         queue = self._queues[partition]
         queue.is_leader_stale = True
@@ -263,7 +263,7 @@ class Sender(Generic[R]):
     ) -> None:
         """Take back, in order, all that was in flight to a broker.
 
-        ``since`` is when the wait began that was in vain, if that is not ``now``.
+        ``since`` is when the failed wait began, if that is not ``now``.
         """
         for batches in self._in_flight.pop(node, ()):
             for batch in batches:
@@ -272,7 +272,7 @@ class Sender(Generic[R]):
     # Sending
 
     def _may_send(self, queue: PartitionQueue[R], node: int) -> bool:
-        # What is in flight to a former leader has to come back first, or the order would be lost.
+        # Batches in flight to a former leader have to come back first, or the order would be lost.
         is_elsewhere = queue.in_flight and queue.node != node
         return not is_elsewhere and self.in_flight(node) < self._settings.max_in_flight
 
@@ -375,7 +375,7 @@ class Sender(Generic[R]):
             self._reset_sequences(queue)
 
     def _reset_sequences(self, queue: PartitionQueue[R]) -> None:
-        """Go on under another producer id.
+        """Continue under another producer id.
 
         Other partitions keep theirs: what came back of them may be in their logs already.
         """

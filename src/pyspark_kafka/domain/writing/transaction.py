@@ -1,4 +1,4 @@
-"""A sink's transactions, their ids, and what a coordinator says of them."""
+"""A sink's transactions, their ids, and a coordinator's description of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OPEN: Final = frozenset({TransactionState.EMPTY, TransactionState.ONGOING})
 @final
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """What a coordinator says of a transactional id (``DescribeTransactions``, KIP-664).
+    """A coordinator's description of a transactional id (``DescribeTransactions``, KIP-664).
 
     ``started_ms`` is when its last transaction got its first partition, by the coordinator's clock
     in milliseconds since the epoch; -1 if its newest producer has begun none.
@@ -127,7 +127,7 @@ def ms_left(
 ) -> int | None:
     """Return for how many milliseconds open transactions stay open; ``None`` without a limit.
 
-    ``now_ms`` is by the driver's clock, as is ``planned_ms``, before which none was begun. A
+    ``now_ms`` and ``planned_ms`` are by the driver's clock; none was begun before ``planned_ms``. A
     coordinator's clock may differ: no transaction is taken for older than the batch.
     """
     max_age_ms = math.inf if planned_ms is None else now_ms - planned_ms
@@ -142,8 +142,8 @@ def ms_left(
 def is_free(description: TransactionDescription, used_until_ms: int) -> bool:
     """Return whether an attempt may take a transactional id.
 
-    Not while a transaction is open, nor if one began after ``used_until_ms``: it may be one of the
-    same batch, of which the driver must still find out how it ended.
+    Not while a transaction is open, nor if one began after ``used_until_ms``: it may be of the same
+    batch, and the driver must still find out how it ended.
     """
     return not description.is_open and description.started_ms <= used_until_ms
 
@@ -165,7 +165,7 @@ class SinkTaskId:
     attempt: int
 
     def transactional_id(self, prefix: str, log_id: str) -> str:
-        """Return what the attempt's transactional id begins with; the number of a slot follows.
+        """Return the beginning of the attempt's transactional id; the number of a slot follows.
 
         ``log_id`` is the ``short_digest`` of the place of the sink's log. A copy of a checkpoint
         has another one, so that neither query ends the other's transactions. Two runs share no id
@@ -184,7 +184,7 @@ def continuous_id(group_id: str, topic: str, partition: int) -> str:
 
 
 def query_id_prefix(prefix: str, query_id: str) -> str:
-    """Return what all transactional ids of a query start with, wherever its log is."""
+    """Return the common prefix of a query's transactional ids, wherever its log is."""
     return f"{prefix}-{query_id}-"
 
 
@@ -194,12 +194,12 @@ def short_digest(text: str) -> str:
 
 
 def log_prefix(prefix: str, query_id: str, log_id: str) -> str:
-    """Return what the transactional ids start with of a query that uses a sink's log."""
+    """Return the common prefix of the transactional ids of a query that uses a sink's log."""
     return f"{query_id_prefix(prefix, query_id)}{log_id}-"
 
 
 def run_prefix(transactional_id: str) -> str:
-    """Return what all transactional ids of the same run start with."""
+    """Return the common prefix of the transactional ids of the same run."""
     return f"{transactional_id.rsplit('-', 3)[0]}-"
 
 
@@ -245,7 +245,7 @@ NOTHING: Final = DeliveryStats()
 @final
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a task has written; ``transaction`` is still open, and ``None`` without one."""
+    """The output of a task; ``transaction`` is still open, and ``None`` without one."""
 
     delivered: DeliveryStats = NOTHING
     transaction: Transaction | None = None

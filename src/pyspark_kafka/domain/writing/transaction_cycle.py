@@ -1,8 +1,8 @@
 """One transaction after the other, each with what was written while the one before ended.
 
 The rules of Java's ``TransactionManager`` for a consume-transform-produce loop with one input
-partition. The caller performs what ``next_requests`` returns and reports what came of it. Nothing
-here reads a clock, waits or does I/O.
+partition. The caller performs what ``next_requests`` returns and reports the results. Nothing here
+reads a clock, waits or does I/O.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ TransactionRequest: TypeAlias = (
 
 @final
 class TransactionCycle(Generic[R]):
-    """Decides what is sent when; not to be used any more once it has raised.
+    """Decides what is sent when; must not be used after it has raised.
 
     Requests are repeated: each of them does nothing if it was handled before. Times are monotonic,
     in seconds.
@@ -115,7 +115,7 @@ class TransactionCycle(Generic[R]):
         self._committed: int | None = None
 
     def append(self, batches: Sequence[tuple[TopicPartition, R]], next_offset: int) -> None:
-        """Take what was made of the records before an offset of the input."""
+        """Take the output of the records before an offset of the input."""
         self._waiting += batches
         self._waiting_offset = next_offset
         self._waiting_bytes += sum(records.payload_bytes for _, records in batches)
@@ -148,7 +148,7 @@ class TransactionCycle(Generic[R]):
         committed, self._committed = self._committed, None
         return committed
 
-    # What is to be done next
+    # The next requests
 
     def next_requests(self, now: float) -> Sequence[TransactionRequest[R]]:
         """Return what to send now; all of them at once."""
@@ -179,7 +179,7 @@ class TransactionCycle(Generic[R]):
             self._steps.insert(0, [WriteRecords(batches)])
         self._unsent = dict.fromkeys(first, now)
 
-    # What came of it
+    # Results of requests
 
     def succeeded(self, request: TransactionRequest[R], now: float) -> None:
         """Take a response without an error."""
@@ -198,7 +198,7 @@ class TransactionCycle(Generic[R]):
         """Take an error: the request is repeated after a pause, if that may help.
 
         :raises ProducerFencedError: if another producer has the transactional id now.
-        :raises TransactionLostError: if brokers do not know the transactional id any more.
+        :raises TransactionLostError: if brokers no longer know the transactional id.
         :raises KafkaRequestError: if the coordinator refuses the request.
         :raises BrokerUnreachableError: if brokers were not to be reached for too long.
         """
@@ -223,7 +223,7 @@ class TransactionCycle(Generic[R]):
 def forgotten_error(transactional_id: str) -> TransactionLostError:
     """Return the error of a task whose input had no records for so long that its id expired.
 
-    The group's offset says what was committed, and the next task begins there.
+    The group's offset shows what was committed, and the next task begins there.
     """
     return TransactionLostError(
         [transactional_id],
