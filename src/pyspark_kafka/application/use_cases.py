@@ -83,7 +83,7 @@ class UseCases(Protocol):
         """
 
     def driver(self, options: SourceOptions) -> AbstractContextManager[DriverUseCases]:
-        """Return the use cases of a query's driver, with clients of their own."""
+        """Return the use cases of a query's driver, with their own clients."""
 
     def task(self, options: SourceOptions) -> AbstractContextManager[TaskUseCases]:
         """Return the use cases of a query's tasks, which share clients with those before them."""

@@ -48,7 +48,7 @@ class EditableLog(MetadataLog):
 
     @abstractmethod
     def replace(self, batch_id: int, metadata: bytes) -> None:
-        """Write the entry of a batch, in place of the one that is there.
+        """Write the entry of a batch, instead of the one that is there.
 
         Atomic: readers get all of the old or the new entry, and so they do after a crash.
         """

@@ -55,7 +55,7 @@ def while_waiting(call: Callable[[], None]) -> Iterator[None]:
 
 
 def still_waiting() -> None:
-    """Call what ``while_waiting`` was given; whoever waits for long does so once a second."""
+    """Call the function of ``while_waiting``; whoever waits for long does so once a second."""
     _WAITS.call()
 
 

@@ -20,7 +20,7 @@ class ClusterDescriber(ABC):
     call it. Every method but ``close`` may raise:
 
     :raises BrokerUnreachableError: if no broker answered in that time.
-    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises AuthenticationError: if a login is refused; the login is not retried.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not describe a topic or a group.
     :raises KafkaRequestError: if a broker refused the request for another reason.
@@ -34,14 +34,14 @@ class ClusterDescriber(ABC):
     def replica_selector(self) -> str | None:
         """Return ``replica.selector.class`` of a broker, empty if it is not set (KIP-392).
 
-        ``None`` if the client cannot tell, or the user may not know it.
+        ``None`` if the client cannot report it, or the user may not know it.
         """
 
     @abstractmethod
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         """Return the first and the last version of each API that a broker supports, by its key.
 
-        ``None`` if the client cannot tell.
+        ``None`` if the client cannot report it.
         """
 
     @abstractmethod
@@ -49,22 +49,22 @@ class ClusterDescriber(ABC):
         """Return the description of each topic; topics that do not exist are left out.
 
         A size, the configuration or the rights are ``None`` if the client or the broker cannot
-        tell them, or the user may not know them.
+        report them, or the user may not know them.
         """
 
     @abstractmethod
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
         """Return what the user may do with a consumer group, which need not exist.
 
-        ``None`` if the client or the broker cannot tell.
+        ``None`` if the client or the broker cannot report it.
         """
 
     @abstractmethod
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
-        """Return what the user may do with a transactional id, as far as brokers tell.
+        """Return what the user may do with a transactional id, as far as brokers report it.
 
-        Nothing is begun: brokers tell of ``Write`` when a transaction begins. ``None`` if the
-        client cannot tell.
+        No transaction is begun, and brokers report ``Write`` only when one begins. ``None`` if the
+        client cannot report rights.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What continuous queries need: tasks, a channel between these and the driver, and a client."""
+"""The ports of continuous queries: tasks, a channel between these and the driver, a client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..domain.topic_partition import TopicPartition
 
 DRIVER_TIMEOUT_S: Final = 15.0
-"""How long a task that hears nothing from its driver goes on."""
+"""How long a task that hears nothing from its driver continues."""
 
 
 @final
@@ -41,7 +41,7 @@ class EpochChannel(ABC):
     @property
     @abstractmethod
     def address(self) -> ChannelAddress:
-        """What tasks need to connect."""
+        """The address that tasks connect to."""
 
     @abstractmethod
     def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
@@ -113,19 +113,18 @@ class StreamClient(ABC):
     is written is sent at once.
 
     With ``deliveryGuarantee=exactly-once``, the offsets of the input are committed to the group
-    ``group_id`` in the transaction of the output, each partition under a transactional id of its
-    own. Every method but ``close`` may raise:
+    ``group_id`` in the transaction of the output, each partition under its own transactional id.
+    Every method but ``close`` may raise:
 
-    :raises BrokerUnreachableError: if no broker answers in time, or the one does not that leads a
-        partition.
-    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises BrokerUnreachableError: if no broker answers in time, or a partition's leader does not.
+    :raises AuthenticationError: if a login is refused; the login is not retried.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not read, write or commit.
     :raises KafkaRequestError: if a broker refuses a request for another reason, and retries do not
         help.
     :raises ProducerFencedError: if another task took over a partition's transactional id.
     :raises QueryReplacedError: if another query has sealed the group.
-    :raises TransactionLostError: if brokers forgot a transactional id, which was not used for long.
+    :raises TransactionLostError: if brokers forgot a transactional id that was unused for long.
     """
 
     @abstractmethod
@@ -145,7 +144,7 @@ class StreamClient(ABC):
 
     @abstractmethod
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Read partitions no more; unknown ones are ignored.
+        """Stop reading partitions; unknown ones are ignored.
 
         What was written of them is still delivered, and ``acknowledged`` still returns them.
         """
@@ -176,12 +175,12 @@ class StreamClient(ABC):
         return ()
 
     def take_bytes_read(self) -> BytesRead:
-        """Return the bytes that were read since the last call; nothing if a client cannot tell."""
+        """Return the bytes read since the last call; nothing if a client cannot report it."""
         return BytesRead()
 
     @abstractmethod
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        """Write what was made of polled records, nothing perhaps, to the sink's topic.
+        """Write the output of polled records, which may be empty, to the sink's topic.
 
         The columns are the same as in ``RecordWriter.write``. Waits while buffers are full.
 
@@ -222,7 +221,7 @@ class TaskRunner(ABC):
     def start(self, tasks: int, run: Callable[[int, str], None]) -> None:
         """Start a job: ``run(slot, attempt)`` for each slot below ``tasks``, as a task each.
 
-        Returns at once. ``run`` is pickled to another process perhaps. An attempt is a text that is
+        Returns at once. ``run`` may be pickled to another process. An attempt is a text that is
         unique within its slot; a task may be run again under another.
 
         :raises RuntimeError: if the last job is running.
@@ -233,7 +232,7 @@ class TaskRunner(ABC):
         return None
 
     def runs_failed_tasks_again(self) -> bool:
-        """Return whether a task that fails is perhaps run again within the job."""
+        """Return whether a task that fails may be run again within the job."""
         return False
 
     @abstractmethod

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class QueryReports(ABC):
-    """Takes a report of each query after another, and learns when a run of a query ends.
+    """Takes reports of queries one after another, and is notified when a run of a query ends.
 
-    Any exception is logged, and affects neither the query nor what else takes its reports.
+    Any exception is logged, and affects neither the query nor other takers of its reports.
     """
 
     @abstractmethod
     def query_ended(self, query_id: str, run_id: str) -> None:
-        """Forget a run of a query; perhaps nothing of it was reported."""
+        """Forget a run of a query, which may not have been reported."""
 
     def close(self) -> None:  # noqa: B027 - most hold no resources
         """Release resources. Nothing is reported afterwards. A second call does nothing."""
@@ -33,7 +33,7 @@ class LagExporter(QueryReports):
 
 
 class ProgressListener(QueryReports):
-    """Takes the progress of continuous queries, which call it from a thread of their own each.
+    """Takes the progress of continuous queries; each calls it from its own thread.
 
     A call delays the next epoch of its query, but no record. Queries do not call ``close``.
     """

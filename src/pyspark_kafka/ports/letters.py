@@ -21,8 +21,8 @@ class BadRecords:
 
     ``records`` has the columns ``key``, ``value``, ``topic``, ``partition``, ``offset``,
     ``timestamp`` and ``headers`` as they were read, and perhaps others. For each record,
-    ``reasons`` has its ``FailureReason``, and ``errors`` a string that says what is wrong, without
-    its bytes. ``decoder`` is the full name of the class that decodes the column.
+    ``reasons`` has its ``FailureReason``, and ``errors`` a string that describes what is wrong,
+    without the record's bytes. ``decoder`` is the full name of the class that decodes the column.
     """
 
     records: pa.RecordBatch

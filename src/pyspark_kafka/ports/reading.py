@@ -1,4 +1,4 @@
-"""Reading offsets and records of Kafka, and what is reported of it."""
+"""Reading offsets and records of Kafka, and the reports about that."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OffsetFetcher(ABC):
     but ``close`` may raise, in addition to its own errors:
 
     :raises BrokerUnreachableError: if no broker answered in that time.
-    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises AuthenticationError: if a login is refused; the login is not retried.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not describe a topic, or use a group.
     :raises KafkaRequestError: if a broker refused the request for another reason.
@@ -117,7 +117,7 @@ class RecordReader(ABC):
         :raises FetchTimeoutError: if the broker holds the next offset and does not return it.
         :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
         :raises BrokerUnreachableError: if no broker answers.
-        :raises AuthenticationError: if a login is refused; it is not tried again.
+        :raises AuthenticationError: if a login is refused; the login is not retried.
         :raises TlsError: if a TLS handshake fails.
         :raises AuthorizationError: if the user may not read.
         :raises CorruptBatchError: if a record batch is corrupt.
@@ -138,7 +138,7 @@ class RecordReader(ABC):
         return ()
 
     def take_bytes_read(self) -> BytesRead:
-        """Return the bytes that were read since the last call; nothing if a client cannot tell."""
+        """Return the bytes read since the last call; nothing if a client cannot report it."""
         return BytesRead()
 
     @abstractmethod
@@ -187,7 +187,7 @@ class SourceEvents(ABC):
 
     @property
     def takes_bytes_read(self) -> bool:
-        """Whether to tell of bytes, for which a client may have to ask which broker leads."""
+        """Whether to report bytes: a client may have to ask which broker leads for that."""
         return False
 
     def bytes_read(self, read: BytesRead) -> None:  # noqa: B027  # it may be ignored

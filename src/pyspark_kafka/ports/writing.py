@@ -1,4 +1,4 @@
-"""What writing needs of a client: a writer of Arrow record batches, and transactions."""
+"""The ports of writing: a client's writer of Arrow record batches, and its transactions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecordWriter(ABC):
     :raises RecordDeliveryError: for the first record that could not be delivered.
     :raises UnknownTopicError: if a record's topic does not exist.
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises AuthenticationError: if a login is refused; the login is not retried.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not write.
     :raises ProducerFencedError: if another producer took over the transactional id.
@@ -76,7 +76,7 @@ class Transactions(ABC):
     Every method may raise:
 
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises AuthenticationError: if a login is refused; the login is not retried.
     :raises TlsError: if a TLS handshake fails.
     :raises AuthorizationError: if the user may not use the transactional id.
     :raises KafkaRequestError: if a broker refuses the request for another reason.
@@ -110,7 +110,7 @@ class Transactions(ABC):
         Kafka before 3.0 cannot describe transactions: there, one without records is lost.
 
         :raises TransactionLostError: if it was aborted, by its time-out or by a later ``begin``;
-            with ``may_be_committed`` if brokers do not know its transactional id any more.
+            with ``may_be_committed`` if brokers no longer know its transactional id.
         """
 
     @abstractmethod

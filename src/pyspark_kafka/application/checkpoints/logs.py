@@ -78,7 +78,7 @@ class CheckpointState:
     in_flight: CheckpointedBatch | None = None
 
     def require_batch(self, path: str) -> None:
-        """Check that there is a batch, which a path without a checkpoint has not.
+        """Check that there is a batch: a path without a checkpoint has none.
 
         :raises NoCheckpointError: if there is none.
         """

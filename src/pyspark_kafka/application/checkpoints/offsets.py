@@ -41,7 +41,7 @@ class UnusableOffsetsError(FactsError, ValueError):
 
 
 class QueryIsRunningError(FactsError):
-    """The query whose checkpoint a command changes may be running; ``sign`` says why."""
+    """The query whose checkpoint a command changes may be running; ``sign`` is the evidence."""
 
     condition = "KAFKA_QUERY_IS_RUNNING"
     fault = Fault.USER
@@ -56,7 +56,7 @@ class QueryIsRunningError(FactsError):
 class OffsetCheckpoint:
     """The offset log of a query's checkpoint, and the backups of what was changed in it.
 
-    Of a query that does not run: ``read`` may be called at any time.
+    Only ``read`` may be called while the query runs.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class OffsetCheckpoint:
     def point_of_undo(self, point: ResumePoint, backup: Backup) -> ResumePoint:
         """Return where the query resumes when a backup is restored.
 
-        If the query has not run since, it is what was before, byte for byte. Otherwise it is the
-        last committed batch of now, with the offsets of the backup.
+        If the query has not run since, it resumes at the point before, byte for byte. Otherwise it
+        resumes at the currently last committed batch, with the offsets of the backup.
 
         :raises ValueError: if a file is malformed.
         """

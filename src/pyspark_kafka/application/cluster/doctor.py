@@ -45,11 +45,11 @@ _LISTENERS: Final = (
 )
 
 _HANGUP: Final = f"{TlsFailure.NOT_TLS.value} {TlsFailure.HANDSHAKE_FAILED.value}"
-"""A broker that expects no TLS hangs up, and does not say why."""
+"""A broker that expects no TLS hangs up without giving a reason."""
 
 
 class Network(Protocol):
-    """What a check of an address needs; every method may raise ``OSError``."""
+    """The network, for checks of an address; every method may raise ``OSError``."""
 
     def resolve(self, host: str) -> Sequence[str]:
         """Return the addresses of a name."""
@@ -74,7 +74,7 @@ class Resources:
 @final
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is outside of the cluster: ``spark`` is ``None`` without a Spark master.
+    """Everything outside of the cluster: ``spark`` is ``None`` without a Spark master.
 
     ``java`` returns its path, or raises if there is none that Spark can use. ``rack`` returns the
     rack of this host, where ``clientRackFrom`` looks for it.
@@ -111,7 +111,7 @@ class Doctor:
         self._describer = describer
 
     def examine(self) -> Iterator[Finding]:
-        """Yield what is found, in the order in which a query would meet it."""
+        """Yield the findings, in the order in which a query would meet them."""
         yield from check_environment(self._here.environment, self._client)
         if "pyspark" in self._here.environment.packages:
             yield self._spark_java()
@@ -137,7 +137,7 @@ class Doctor:
             return warning("java", describe_error(reason), "Only Spark Connect works without Java.")
 
     def _address(self, host: str, port: int) -> Iterator[Finding]:
-        """Yield what is found of a name, its port and its certificate."""
+        """Yield the findings for a name, its port and its certificate."""
         place = f"{host}:{port}"
         try:
             addresses = self._here.network.resolve(host)

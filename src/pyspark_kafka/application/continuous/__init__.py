@@ -1,3 +1,3 @@
-"""Running continuous queries, and what their tasks do."""
+"""Running continuous queries and their tasks."""
 
 __all__ = ["progress"]

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class JobFailedError(Exception):
-    """A job has ended or cannot go on; it may be started again."""
+    """A job has ended or cannot continue; it may be started again."""
 
 
 @final
@@ -191,7 +191,7 @@ class ContinuousExecution:
         self._job: ContinuousJob | None = None
         self._first_epoch = 0
         self._has_strays = False
-        """Whether a task of this run may write that has not ended in order."""
+        """Whether a task of this run that has not ended in order may still write."""
 
         self._are_tasks_ended = False
 
@@ -208,7 +208,7 @@ class ContinuousExecution:
     # The driver's thread
 
     def run(self) -> None:
-        """Run until ``stop`` or a failure that a restart would not mend.
+        """Run until ``stop`` or a failure that a restart would not fix.
 
         :raises PysparkKafkaError: with the reason of that failure.
         """
@@ -222,7 +222,7 @@ class ContinuousExecution:
                 log.warning("Tasks of a continuous query that has ended still run, and may write")
 
     def _recover(self) -> None:
-        """Go on after the last epoch of the log, under a new epoch that says who runs now."""
+        """Continue after the last epoch of the log, under a new epoch that identifies this run."""
         logged = self._log.recover()
         start = logged.last or Epoch(-1, self._stream.initial_offset())
         if self._exclusion is not None:
@@ -288,7 +288,7 @@ class ContinuousExecution:
             raise uncertain
 
     def _end_after_failure(self) -> None:
-        """Log what tasks have committed: otherwise no other query could go on."""
+        """Log what tasks have committed: otherwise no other query could continue."""
         self._has_strays = True
         try:
             if self._job is not None:
@@ -305,7 +305,7 @@ class ContinuousExecution:
             self._runner.cancel(_CANCEL_S)
 
     def _end_strays(self, job: ContinuousJob | None) -> UncertainEndError | None:
-        """Let tasks write nothing more that have not ended in order; return why they still may.
+        """Stop the writes of tasks that have not ended in order; return why some may still write.
 
         :raises ConcurrentUpdateError: if another query has taken over.
         """
@@ -346,7 +346,7 @@ class ContinuousExecution:
     def _require_newest(self) -> None:
         """Raise if another query has taken over, as far as the log can be read.
 
-        Tasks that get partitions would fence those of that query.
+        Tasks that get partitions would fence that query's tasks.
         """
         planned, last = self._coordinator.planned, self._coordinator.last
         try:
@@ -485,7 +485,7 @@ class ContinuousExecution:
             self._channel.send(task, AssignPartitions(offsets))
 
     def _check(self, job: ContinuousJob, now: float) -> None:
-        """Raise if the job cannot go on."""
+        """Raise if the job cannot continue."""
         job.raise_error()
         if not self._runner.is_running():
             raise JobFailedError(self._runner.failure() or job.failure or "all tasks have ended")
@@ -509,7 +509,7 @@ class ContinuousExecution:
     # Partitions
 
     def _find_partitions(self) -> None:
-        """Ask for the partitions; a restart may be stopped, and else waits as long as a start."""
+        """Ask for the partitions; a restart waits as long as a start, but may be stopped."""
         if not self._generation:
             self._update_partitions()
             return
@@ -567,7 +567,7 @@ class ContinuousExecution:
         return set(added), set(deleted)
 
     def _lose_unknown(self) -> None:
-        """Report partitions of a planned batch as lost that no broker has returned in time."""
+        """Report as lost the partitions of a planned batch that no broker has returned in time."""
         unknown = sorted(self._coordinator.unknown)
         if not unknown:
             return

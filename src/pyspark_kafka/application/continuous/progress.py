@@ -126,7 +126,7 @@ class ProgressRecorder:
             return list(self._recent)
 
     def add(self, work: TaskProgress) -> None:
-        """Add what a task did since its last report."""
+        """Add the work of a task since its last report."""
         self._work += work
         self._bad_records += work.bad_records
         self._bytes_read += work.bytes_read
@@ -184,8 +184,8 @@ class ProgressRecorder:
     ) -> PartitionOffsets | None:
         """Return the latest offsets at the start of a query's work, as Spark's progress has them.
 
-        Tasks report twice an epoch. Beside the latest offsets of now, a query that follows a fast
-        topic within milliseconds would seem to lag behind by what arrived since.
+        Tasks report twice an epoch. Compared with the current latest offsets, a query that follows
+        a fast topic within milliseconds would seem to lag behind by what arrived since.
         """
         before, self._latest = self._latest, None
         with suppress(PysparkKafkaError):
@@ -202,7 +202,7 @@ class ProgressRecorder:
         self._tell(lambda listener: listener.progressed(progress))
 
     def ended(self) -> None:
-        """Tell listeners that the run has ended."""
+        """Notify listeners that the run has ended."""
         query = self._query
         self._tell(lambda listener: listener.query_ended(query.query_id, query.run_id))
 

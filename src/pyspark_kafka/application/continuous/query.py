@@ -63,7 +63,7 @@ class ContinuousQuery:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the query does, as Spark's ``status``; ``isTriggerActive`` once all tasks run."""
+        """The query's state, as Spark's ``status``; ``isTriggerActive`` once all tasks run."""
         last = self.lastProgress
         is_active = self.isActive
         is_processing = is_active and self._progress.is_processing

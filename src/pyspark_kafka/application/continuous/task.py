@@ -88,7 +88,7 @@ class _Reading:
 
 @final
 class ContinuousTask:
-    """Runs in one thread, and ends when its driver says so or is gone."""
+    """Runs in one thread, and ends when its driver stops it or is gone."""
 
     def __init__(  # noqa: PLR0913  # what a task is made of
         self,
@@ -122,7 +122,7 @@ class ContinuousTask:
         self._commands: deque[TaskCommand] = deque()
 
     def run(self, host: str, process: int) -> None:
-        """Run until the driver stops the task; tell it about an error before that is raised.
+        """Run until the driver stops the task; report an error to the driver before raising it.
 
         :raises PysparkKafkaError: if the task fails, or loses its driver.
         """
@@ -238,7 +238,7 @@ class ContinuousTask:
         return data_loss.offset_range_not_read(error.partition, error.offset, until, until, group)
 
     def _nearest(self, error: OffsetOutOfRangeError) -> int:
-        """Return where to go on.
+        """Return the offset to continue from.
 
         A log that ends before the first offset to read was probably created again while no task
         read it: all of its records are new. One that ends there later was truncated.
@@ -248,7 +248,7 @@ class ContinuousTask:
         return error.latest if is_truncated else error.earliest
 
     def _skip(self, partition: TopicPartition, loss: DataLoss, offset: int) -> None:
-        """Go on where the broker has records, unless data loss fails the query."""
+        """Continue where the broker has records, unless data loss fails the query."""
         reading = self._readings.get(partition)
         if reading is None:
             return
@@ -321,7 +321,7 @@ class ContinuousTask:
         if self._typed is not None:
             self._work.failed(self._typed.report_failures())
         bytes_read = self._client.take_bytes_read()
-        # An empty report says that the task lives.
+        # An empty report shows that the task lives.
         offsets, self._changed = PartitionOffsets(self._changed), {}
         self._channel.send(TaskReport(self._task, offsets, self._work.take(bytes_read)))
 

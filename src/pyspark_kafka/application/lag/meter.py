@@ -52,8 +52,8 @@ class LagMeter:
 
         ``subscription`` matters if it assigns partitions: the query does not read the others of
         these topics. ``max_counted`` is in offsets of a partition, 0 turns counting off;
-        ``count_timeout_ms`` limits one measurement, except for the last request; it begins anew
-        with the first batch of all, before which kernels may be compiled.
+        ``count_timeout_ms`` limits one measurement, except for the last request. The time begins
+        anew with the first batch of all: kernels may be compiled before.
         """
         self._fetcher = fetcher
         self._reader = reader

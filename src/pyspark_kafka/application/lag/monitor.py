@@ -104,7 +104,7 @@ class MeasurementFailure:
 
     @classmethod
     def of(cls, error: Exception) -> MeasurementFailure:
-        """Return the failure that an error is."""
+        """Return the failure for an error."""
         condition = error.condition if isinstance(error, PysparkKafkaError) else UNEXPECTED
         return cls(condition, describe_error(error))
 
@@ -112,7 +112,7 @@ class MeasurementFailure:
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointReport:
-    """What a measurement found: a snapshot or a failure. ``name`` identifies the checkpoint."""
+    """The result of a measurement: a snapshot or a failure. ``name`` identifies the checkpoint."""
 
     name: str
     query_id: str
@@ -138,7 +138,7 @@ class CheckpointReport:
 
 @final
 class WatchedCheckpoint:
-    """A checkpoint, of which at most one measurement runs at a time, in a thread of its own."""
+    """A checkpoint with at most one measurement at a time, in its own thread."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class WatchedCheckpoint:
         open_monitor: Callable[[], AbstractContextManager[LagMonitor]],
         read_query_id: Callable[[], str],
     ) -> None:
-        """Take its name, and what the first measurement calls; each may be called again."""
+        """Take its name, and functions for the first measurement, which may be called again."""
         self.name = name
         self._open_monitor = open_monitor
         self._read_query_id = read_query_id

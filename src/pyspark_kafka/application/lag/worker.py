@@ -112,7 +112,7 @@ class QueryProgress:
 
 @final
 class LagWorker:
-    """Takes reports without blocking; measures and exports in a thread of its own.
+    """Takes reports without blocking; measures and exports in its own thread.
 
     Of the pending reports of one run only the newest is kept. Failures are logged.
     """

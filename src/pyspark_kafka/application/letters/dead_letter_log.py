@@ -36,7 +36,7 @@ _WHOLE: Final = Projection(("key", "value", "headers", "timestamp", "timestampTy
 @final
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """Which letters are wanted, by what their headers say; ``None`` means any.
+    """The wanted letters, by the content of their headers; ``None`` means any.
 
     ``offsets`` are the bounds of the origin's offset, the end excluded, and ``until_ms`` a
     timestamp that is excluded as well: milliseconds since the epoch.
@@ -66,7 +66,7 @@ class Letters:
     letters: Sequence[tuple[int, DeadLetter, Sequence[Header]]]
     unwanted: int = 0
     others: int = 0
-    """The number of records that are no letters."""
+    """The number of records that are not letters."""
 
     def place(self, number: int) -> Place:
         """Return which record a letter is about."""
@@ -96,7 +96,7 @@ class DeadLetterLog:
     def __init__(
         self, fetcher: OffsetFetcher, make_read: Callable[[], RangeRead], topic: str
     ) -> None:
-        """Take a factory of reads, each of which serves one range."""
+        """Take a factory of reads; each read serves one range."""
         self._fetcher = fetcher
         self._make_read = make_read
         self._topic = topic
@@ -276,7 +276,7 @@ def _column(name: str, values: list[Any]) -> pa.Array[Any]:
 
 
 COUNT_TIMEOUT_MS: Final = 5_000
-"""How long one call reads letters; the next one goes on from there."""
+"""How long one call reads letters; the next one continues from there."""
 
 _ALL: Final = LetterFilter()
 

@@ -137,8 +137,8 @@ class FirstBatch:
         """Return the partitions whose first record since a time may have been deleted.
 
         No record before the end of the batch matches the time now. One did when the batch was
-        planned if that was required. Otherwise the batch may have been empty, which the records
-        show that are left before its end: those that were deleted are older still.
+        planned if that was required. Otherwise the batch may have been empty. The records that are
+        left before its end show that: deleted ones are older still.
         """
         if not self._is_found_again:
             return frozenset()
@@ -158,8 +158,8 @@ class FirstBatch:
     ) -> AbstractSet[TopicPartition]:
         """Return the partitions that the options no longer start where the batch started.
 
-        Those that start at their latest offset never do: it was the end of the batch, and is lower
-        now if a broker lags or the topic was created again.
+        Those that start at their latest offset never do: that offset was the end of the batch, and
+        is lower now if a broker lags or the topic was created again.
         """
         at_end = {partition for partition in end if self._starts_at_end(partition)}
         moved = {

@@ -62,7 +62,7 @@ class RangePlanner:
         )
 
     def report(self, loss: DataLoss) -> None:
-        """Raise a data loss, or only report it, as ``failOnDataLoss`` says."""
+        """Raise a data loss, or only report it, depending on ``failOnDataLoss``."""
         if self._options.fail_on_data_loss:
             raise loss.as_error()
         self._events.data_lost(loss)
@@ -87,7 +87,7 @@ class RangePlanner:
         return earliest
 
     def report_deleted(self, start: PartitionOffsets, current: Collection[TopicPartition]) -> None:
-        """Report the loss of partitions that ``start`` has and that do not exist any more.
+        """Report the loss of partitions that ``start`` has and that no longer exist.
 
         :raises DataLossError: if there are any and ``failOnDataLoss`` is true.
         """
@@ -107,7 +107,7 @@ class RangePlanner:
 
 @final
 class TaskPlanner:
-    """Joins ranges as ``maxPartitions`` says, and reports once that the option would help."""
+    """Joins ranges by ``maxPartitions``, and reports once that the option would help."""
 
     def __init__(self, options: SourceOptions, events: SourceEvents) -> None:
         self._max_partitions = options.max_partitions

@@ -67,7 +67,7 @@ class RangeRead:
                 self._events.bytes_read(read)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
+        """Yield the records of a range; by the options, deleted offsets raise or are skipped.
 
         :raises DataLossError: if offsets of the range are gone, or a truncated log or a recreated
             topic has others, and ``failOnDataLoss`` is true.

@@ -188,7 +188,7 @@ class ProgressReports:
     ) -> None:
         """Take a factory of a fetcher, which only a consumer group needs.
 
-        ``attempt`` limits the waits of a commit to the group that it takes.
+        ``attempt`` takes a group, and limits the waits of a commit to it.
         """
         self._fetcher = fetcher
         self._group_id = group_id

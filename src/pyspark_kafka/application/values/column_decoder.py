@@ -28,7 +28,7 @@ class NewSchemas:
     """Asks the registry once for each schema which version of the subject it is.
 
     A schema that is unknown may be one of another subject, or one that this server of the registry
-    does not have yet: it is asked for again, after pauses that double.
+    does not have yet: the schema is asked for again, after pauses that double.
     """
 
     def __init__(self, registry: SchemaRegistry, version: SubjectVersion) -> None:

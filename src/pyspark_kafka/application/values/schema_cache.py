@@ -1,6 +1,6 @@
 """The answers of a schema registry, cached while they are valid, with the schemas they import.
 
-How long that is does not depend on the registry, so that this is a use case, and no adapter.
+How long they are valid does not depend on the registry: this is a use case, not an adapter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("pyspark_kafka")
 MAX_IMPORTS: Final = 1_000
 MAX_DEPTH: Final = 64
 MAX_IMPORTED_CHARACTERS: Final = 16 * 1024 * 1024
-"""Of the texts of all schemas that one schema imports."""
+"""The limit of all texts together that one schema imports."""
 
 
 @final
@@ -113,7 +113,7 @@ V = TypeVar("V", Schema, SubjectVersion)
 
 MAX_ANSWERS: Final = 1_000
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of the texts of all answers."""
+"""The limit of the texts of all answers together."""
 
 MAX_UNKNOWN: Final = 10_000
 
@@ -127,8 +127,8 @@ PATIENCE_S: Final = 3.0
 """How long a schema is requested again before it is unknown: a server of the registry may lag."""
 
 REST_S: Final = 30.0
-"""How long no request is repeated at once after that was in vain: values that only look as if they
-had an id must not slow down a query."""
+"""How long no request is repeated at once after repeating one did not help: values that only look
+as if they had an id must not slow down a query."""
 
 _MIN_PAUSE_S: Final = 0.1
 _MAX_PAUSE_S: Final = 0.5

@@ -62,7 +62,7 @@ def with_schema_file(
 
 @final
 class SchemaVersions:
-    """The newest entry of a log says which version each column has; without a log there is none."""
+    """The version of each column, in the newest entry of a log; without a log there is none."""
 
     def __init__(self, log: MetadataLog | None) -> None:
         self._log = log
@@ -208,7 +208,7 @@ def _check_new_schemas(columns: Sequence[TypedColumn]) -> None:
 
 
 _OTHER_COLUMNS: Final = RECORD_TYPES.keys() | {"keyError", "keyBytes", "valueError", "valueBytes"}
-"""The names of columns that are no fields of the values, but for the column's own."""
+"""The names of columns that are not fields of the values, except for the column's own."""
 
 
 def _requested_schema(options: ValueOptions, requested: StructType | None) -> str | None:

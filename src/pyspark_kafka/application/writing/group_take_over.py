@@ -31,8 +31,8 @@ def take_over_group(
     """Fence the tasks that write partitions, seal the group, and return what they committed.
 
     ``offsets`` are committed where they are greater. ``check`` may refuse what the group has,
-    before a task is fenced and again before anything is committed. Afterwards, no run can commit
-    that this seal excludes, or one that was there. All of it has the time of one call.
+    before a task is fenced and again before anything is committed. Afterwards, a run that this seal
+    or an earlier one excludes can no longer commit. All of it has the time of one call.
 
     :raises ProducerFencedError: if tasks of the query start again and again.
     :raises PysparkKafkaError: as ``Transactions``.

@@ -97,7 +97,7 @@ class SinkCheckpoint:
     def require_newest(self, batch_id: int) -> None:
         """Raise if a batch is no longer the last planned one, as far as it can be read.
 
-        :raises MetadataLogError: if another query has gone on, or the log cannot be read.
+        :raises MetadataLogError: if another query has continued, or the log cannot be read.
         """
         latest = None if self._offsets is None else self._offsets.latest()
         if self._offsets is not None and latest is not None and latest[0] != batch_id:
@@ -109,7 +109,7 @@ class SinkCheckpoint:
             return self._ends(batch_id)
 
     def added(self, batch_id: int) -> frozenset[TopicPartition]:
-        """Return the partitions that a batch has and the one before has not.
+        """Return the partitions that a batch has and the batch before it lacks.
 
         There are none if a file is missing, or is not of a query with one Kafka source.
         """

@@ -45,7 +45,7 @@ def record_columns(batch: pa.RecordBatch, topic: str | None) -> pa.RecordBatch:
 
 @final
 class FunctionOutput:
-    """Checks what the function of a continuous query returns; a task has one of its own."""
+    """Checks what the function of a continuous query returns; each task has its own."""
 
     def __init__(self, sink: SinkOptions | None) -> None:
         """Take the options of the sink; ``None`` if the function is the sink."""

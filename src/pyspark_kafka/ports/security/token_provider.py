@@ -24,7 +24,7 @@ class Token:
     extensions: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        # What is no text stays: a function of a user returned it, and its error says so.
+        # Other values than texts stay: a user's function returned them, and an error reports that.
         if isinstance(self.value, str):
             object.__setattr__(self, "value", Secret(self.value))
 

@@ -26,14 +26,14 @@ class SchemaRegistry(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where it is, without user and password."""
+        """The registry's URL, without user and password."""
 
     @abstractmethod
     def by_id(self, schema_id: int, subject: str | None = None) -> Schema:
         """Return the schema of an id; an id never gets another schema in its context.
 
         The id is of the context of ``subject``. If a subject without a context is given, and the
-        default context lacks the id, it is of another context that has the subject.
+        default context lacks the id, the id is of another context that has the subject.
 
         :raises UnknownSchemaError: if there is none.
         """
@@ -42,7 +42,7 @@ class SchemaRegistry(ABC):
     def by_guid(self, guid: str, subject: str | None = None) -> Schema:
         """Return the schema of a GUID, 32 hexadecimal digits in five groups.
 
-        A GUID is of no context; the one of ``subject`` is for what the schema imports.
+        A GUID has no context; the context of ``subject`` is for the schema's imports.
 
         :raises UnknownSchemaError: if there is none.
         """

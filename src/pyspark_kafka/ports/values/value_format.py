@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """The schema with which values were written: the id in their framing, and the schema.
+    """The schema that values were written with: the id in their framing, and the schema.
 
-    ``message_indexes`` say which message of a Protobuf schema a value is: the place of the
+    ``message_indexes`` identify the message of a Protobuf schema that a value is: the place of the
     message in its file, then the place of the nested one in it, and so on. With ``message_name``,
     it is the message of that name in the file, and not a nested one.
     """
@@ -95,8 +95,8 @@ class ValueDecoder(ABC):
     def decode(self, payloads: Payloads) -> DecodedValues:
         """Return the values, as many rows as payloads.
 
-        One bad value never affects another one. Writer schemas that cannot be read as the
-        decoder's schema are ``INCOMPATIBLE_SCHEMA`` of their values. The result is bounded.
+        One bad value never affects another one. Values whose writer schema cannot be read as the
+        decoder's schema are ``INCOMPATIBLE_SCHEMA``. The result is bounded.
 
         :raises DecodedTooLargeError: if the decoded values exceed what Arrow can address. The
             caller decodes fewer payloads then.
