@@ -1,4 +1,4 @@
-"""What one option is, the parsers of values, and how given options are read.
+"""The definition of an option, the parsers of values, and the reading of given options.
 
 Parsers have the JVM's semantics and messages; durations are parsed as by Spark's
 ``JavaUtils.timeStringAsMs``.
@@ -193,10 +193,10 @@ STREAM_ONLY: Final = frozenset({QueryKind.STREAM})
 @final
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
-    """One option: how it is spelled and parsed, and what the reference page says about it.
+    """One option: its spelling, its parser, and its text on the reference page.
 
     ``field`` is the field of ``SourceOptions`` or ``SinkOptions`` that holds the value. An option
-    without one is combined with others.
+    without a field is combined with others.
     """
 
     name: str
@@ -271,7 +271,7 @@ class Reading:
     def refuse_unknown(self, own: Sequence[Option[Any]], accepted: Iterable[str]) -> None:
         """Add a problem for each name that is not in ``own`` or ``accepted``.
 
-        The settings of Kafka and of schema registries have checks of their own.
+        The settings of Kafka and of schema registries have their own checks.
         """
         known = {option.key: option.name for option in own}
         for name in sorted(self.given.keys() - known.keys() - set(accepted)):

@@ -1,4 +1,4 @@
-"""Limits of a record's size, and what is done with records beyond them.
+"""Limits of a record's size, and the handling of records beyond them.
 
 A few kilobytes of a batch decompress to gigabytes, and a header takes two bytes: without limits
 any producer of a topic decides how much memory its readers need.
@@ -32,7 +32,7 @@ UNITS: Final[Mapping[str, str]] = MappingProxyType(
         MAX_RECORD_HEADER_BYTES: "bytes of headers",
     }
 )
-"""What each option counts."""
+"""The unit that each option counts."""
 
 DEFAULT_MAX_BYTES: Final = 64 * 1024 * 1024
 """64 times the largest batch that brokers accept by default (``message.max.bytes``)."""

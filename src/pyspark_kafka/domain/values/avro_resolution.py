@@ -1,8 +1,8 @@
 """How values of a writer's schema are read as a reader's schema into a Spark type.
 
-The rules are the ones of the specification (1.12, "Schema Resolution"), as ``Resolver`` of Java
-reads them, and those of ``AvroDeserializer`` of Spark for the types. As in Java, what does not fit
-is an error of the values that have it, so that other branches of a union can be read.
+The rules are the specification's (1.12, "Schema Resolution"), as Java's ``Resolver`` reads them,
+and for the types those of Spark's ``AvroDeserializer``. As in Java, what does not fit is an error
+of the values that have it, so that other branches of a union can be read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MAX_NODES: Final = 100_000
 
 
 class Conversion(enum.Enum):
-    """What becomes of a primitive value: the type of the column, and what is done on the way."""
+    """The conversion of a primitive value: the column's type, and the steps on the way."""
 
     BOOLEAN = enum.auto()
     INT32 = enum.auto()
@@ -400,7 +400,7 @@ class _Resolver:
     def _branch(self, writer: AvroType, union: Union) -> int | None:
         """Return the branch of a reader's union that a value is read as.
 
-        As in Java it is the one of the same type and name, then a record with the same fields,
+        As in Java, it is the branch of the same type and name, then a record with the same fields,
         then the first promotion.
         """
         branches = [self._reader.resolve(branch) for branch in union.branches]

@@ -374,7 +374,7 @@ def _essence(type_: NamedType) -> NamedType:
 
 
 def _defined_name(name: str, namespace: str) -> str:
-    """Return the full name of a definition, in which a dot in front stands for no namespace."""
+    """Return the full name of a definition; a dot in front stands for no namespace."""
     full_name = _full_name(name, namespace)
     return full_name[1:] if full_name.rfind(".") == 0 else full_name
 

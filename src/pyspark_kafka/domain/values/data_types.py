@@ -20,7 +20,7 @@ MAX_PRECISION: Final = 38
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:

@@ -58,7 +58,7 @@ FAILURE_TEXTS: Final = {
     FailureReason.UNKNOWN_MESSAGE: "its schema has no such message (check 'valueFraming' or "
     "'keyFraming': Apicurio's serializers name messages in their own way)",
 }
-"""What is wrong with a value, for error messages."""
+"""The problem of a value, for error messages."""
 
 
 @final
