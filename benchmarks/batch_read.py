@@ -1,4 +1,4 @@
-"""Batch reads in Spark: both clients beside the JVM connector."""
+"""Batch reads in Spark: both clients compared with the JVM connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch writes from Spark: both clients beside the JVM connector's sink."""
+"""Batch writes from Spark: both clients compared with the JVM connector's sink."""
 
 from __future__ import annotations
 

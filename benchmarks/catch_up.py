@@ -140,7 +140,7 @@ def await_caught_up(
 ) -> Sequence[Look]:
     """Return the looks at which the output had grown, from the first records to the last.
 
-    :raises TimeoutError: if it does not get that far.
+    :raises TimeoutError: if the output does not get that far.
     """
     deadline = Deadline.after(timeout_seconds)
     looks: list[Look] = []
@@ -158,9 +158,9 @@ def await_caught_up(
 def rate_of(looks: Sequence[Look], records: int) -> float:
     """Return the records per second from the first that were visible to the last.
 
-    The markers of transactions take offsets, too: what became visible is scaled to the records.
+    The markers of transactions take offsets, too: the visible offsets are scaled to the records.
 
-    :raises ValueError: if all of them became visible at once.
+    :raises ValueError: if all records became visible at once.
     """
     first, last = looks[0], looks[-1]
     if first.visible == last.visible:

@@ -113,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Print ratios to the peers; a run of all measurements writes the results and "
-        "the pages, and goes on where it was interrupted.",
+        "the pages, and continues where it was interrupted.",
     )
     made.add_argument("--quick", action="store_true", help="check that everything runs")
     made.add_argument(

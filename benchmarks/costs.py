@@ -1,4 +1,4 @@
-"""What queries cost on clusters of several sizes, in processor time."""
+"""The processor time of queries on clusters of several sizes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DIMENSIONS: Final[Mapping[str, tuple[Setup, ...]]] = {
     "partitions": tuple(replace(BASE, partitions=count) for count in (1, 4, 16, 64)),
     "brokers": tuple(replace(BASE, brokers=count) for count in (1, 3)),
 }
-"""The setups that differ in one number, by its name in them."""
+"""The setups that differ in one number, by the name of its field."""
 
 COPIED: Final = DIMENSIONS["executors"]
 """The setups in which copies are measured, too."""

@@ -1,4 +1,4 @@
-"""The decoder of record batches alone, compared with a copy of the same bytes."""
+"""The decoder of record batches without a client, compared with a copy of the same bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The time from a record's sender to its receiver, with a pipeline between their topics.
 
-Both are processes of their own on one machine, so that one clock tells both times. A record's value
-has the time at which it was sent.
+Both are separate processes on one machine, so that both times are from one clock. A record's value
+has the time of its sending.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Load:
 def measure(route: Route, load: Load, isolation_level: str) -> Percentiles:
     """Return the latencies of a running pipeline.
 
-    :raises TimeoutError: if records do not come out of it.
+    :raises TimeoutError: if no records come out of the pipeline.
     """
     context = get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(2, mp_context=context) as pool:
@@ -140,8 +140,9 @@ class _Sender:
     def send(self, numbers: Sequence[int], rate: float) -> None:
         """Send a record for each number, at a rate.
 
-        What is due at once goes to one partition, and then to the next, as Kafka's partitioner
-        does with records without keys (KIP-480): one by one they would be ten times the requests.
+        Records that are due at once go to one partition, and then to the next, as Kafka's
+        partitioner does with records without keys (KIP-480): one by one they would need ten times
+        the requests.
         """
         partition = 0
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The finished measurements of a run, in files, so that it goes on after an interruption."""
+"""The finished measurements of a run, in files, so that it can continue after an interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load_part(folder: Path, name: str, run: Run) -> Run | None:
-    """Return what a measurement found, if its file is whole and of a run like this one."""
+    """Return the results of a measurement, if its file is whole and of a run like this one."""
     try:
         part = Run.from_json(_file(folder, name).read_text())
     except (OSError, ValueError, KeyError, TypeError):
@@ -23,7 +23,7 @@ def load_part(folder: Path, name: str, run: Run) -> Run | None:
 
 
 def save_part(folder: Path, name: str, part: Run) -> None:
-    """Write what a measurement found."""
+    """Write the results of a measurement."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f"{name}.new"
     fresh.write_text(part.to_json())

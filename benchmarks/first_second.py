@@ -1,4 +1,4 @@
-"""The first query, micro-batch and write of a new session, beside the least that Spark needs."""
+"""The first query, micro-batch and write of a new session, and the minimum that Spark needs."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def own_peak() -> float:
 
 
 def peak_of(process: Path) -> float:
-    """Return the peak memory of a process in megabytes, by its directory."""
+    """Return the peak memory of a process in megabytes, by its directory in ``/proc``."""
     status = process / "status"
     found = PEAK.search(status.read_text())
     if found is None:

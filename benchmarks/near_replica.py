@@ -1,4 +1,4 @@
-"""The latency of continuous queries that read from a follower, beside the leader (KIP-392)."""
+"""The latency of continuous queries that read from a follower or the leader (KIP-392)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 BROKERS: Final = 3
 RATES: Final = (10.0, 100.0)
 WARM_UPS: Final = 4
-"""How many times as long as elsewhere it is warmed up, at the load's own rate: three brokers on a
-small machine do not keep up with more."""
+"""The factor of the usual warm-up time, at the load's own rate: three brokers on a small machine do
+not keep up with more."""
 
 SELECTOR: Final = {
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 }
 
 DISTANCES: Final = {"leader": 0, "follower": 1}
-"""What is read from, and how many brokers further than the leader it is."""
+"""The replicas to read from, and their distance from the leader in brokers."""
 
 ABOUT: Final = (
     f"Continuous queries pass records of {VALUE_BYTES} B on from one topic to another; the latency "
@@ -46,7 +46,7 @@ _NUMBERS: Final = itertools.count()
 
 @final
 class RackedCluster(KafkaCluster):
-    """Brokers in racks of their own."""
+    """Brokers in one rack each."""
 
     def _properties(self, node: Node) -> dict[str, str]:
         return super()._properties(node) | {"broker.rack": _rack(node.id)}

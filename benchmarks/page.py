@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PLOT: Final = "benchmarks.svg"
 LATENCY_PLOT: Final = "latency.svg"
-"""The plots' files, beside the page."""
+"""The plots' files, next to the page."""
 
 SHARES: Final = """\
 ## Share of Spark's limit

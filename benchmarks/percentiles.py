@@ -15,7 +15,7 @@ NS_PER_MS = 1_000_000
 
 
 def percentiles_of(nanoseconds: NDArray[np.int64]) -> Percentiles:
-    """Return the percentiles of latencies; each is one of them, as the nearest-rank method says.
+    """Return the percentiles of latencies by the nearest-rank method: each is one of them.
 
     :raises ValueError: if there are none.
     """

@@ -63,7 +63,7 @@ def _plain(route: Route) -> Iterator[None]:
 
 
 def pass_on(route: Route, ended: Event) -> None:
-    """Produce each record that is polled, until the end; in a process of its own."""
+    """Produce each record that is polled, until the end; in a separate process."""
     gc.disable()
     consumer = Consumer(
         {

@@ -1,4 +1,4 @@
-"""What other pages quote of a run."""
+"""The results of a run that other pages quote."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def readme_table(run: Run) -> str:
 
 
 def index_sentence(run: Run) -> str:
-    """Return what the first page says of the default client's reads."""
+    """Return the first page's sentence about the default client's reads."""
     sections = {section.name: section for section in run.sections}
     ratios = _ratios(READ_100_B, sections[READ_100_B.section], CLIENTS[0])
     return textwrap.fill(

@@ -1,4 +1,4 @@
-"""A run: the results of its measurements, of what size it was, and on which machine."""
+"""A run: the results of its measurements, its size, and its machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Run:
 
         :raises ValueError: if it is not JSON.
         :raises KeyError: if something is missing in it.
-        :raises TypeError: if something in it is not what it should be.
+        :raises TypeError: if something in it has a wrong type.
         """
         found = _with_tuples(json.loads(text))
         sections = tuple(map(_section, found["sections"]))
@@ -57,7 +57,7 @@ class Run:
 
 
 def _with_tuples(value: Any) -> Any:
-    """Return a value with tuples for lists, which JSON has in their place."""
+    """Return a value with tuples instead of JSON's lists."""
     match value:
         case list():
             return tuple(map(_with_tuples, value))

@@ -1,4 +1,4 @@
-"""How the cost of a query grows with executors, partitions and brokers: a page of its own."""
+"""The growth of a query's cost with executors, partitions and brokers: a separate page."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FORMAT: Final = "synthetic"
 
 BATCH_ROWS: Final = 16_384
 BATCH_BYTES: Final = 2 << 20
-"""What this library's batches hold at most."""
+"""The most bytes that this library's batches hold."""
 
 _PATH: Final = "path"
 _RECORDS: Final = "records"
@@ -48,7 +48,7 @@ def options_for(topic: Topic, directory: Path) -> Mapping[str, str]:
 
 @final
 class SyntheticSource(DataSource):
-    """A source of the same batch, as often as its options say."""
+    """A source that repeats one batch; its options set how often."""
 
     @classmethod
     def name(cls) -> str:

@@ -44,8 +44,8 @@ class Shape:
     """Whether records have their number as a key of 8 B."""
 
     volume: int = 1
-    """A factor for the bytes of topics, so that reads of large records take seconds, too, compared
-    to which the start of a query is short.
+    """A factor for the bytes of topics, so that reads of large records take seconds, too: much
+    longer than the start of a query.
     """
 
     @property

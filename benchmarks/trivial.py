@@ -30,7 +30,7 @@ _Offset: TypeAlias = dict[str, int]
 
 @final
 class TrivialSource(DataSource):
-    """A source with as many records as its options say, and a sink that keeps none."""
+    """A source whose options set the number of records, and a sink that keeps none."""
 
     @classmethod
     def name(cls) -> str:

@@ -93,7 +93,7 @@ def _compared(
 
 
 def _until(offsets: int) -> dict[str, str]:
-    """Return options by which no trigger has less than is written at once."""
+    """Return options with which no trigger reads fewer records than are written at once."""
     return {"minOffsetsPerTrigger": str(offsets), "maxTriggerDelay": "10m"}
 
 

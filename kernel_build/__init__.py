@@ -1,1 +1,1 @@
-"""Builds the library of kernels, of which the package's wheel has one for its platform."""
+"""Builds the library of kernels; the package's wheels have one for each platform."""

@@ -40,13 +40,13 @@ LINKER: Final = "ziglang>=0.13"
 
 
 def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
-    """Return what the build needs, besides setuptools."""
+    """Return the requirements of the build, without setuptools."""
     linker = () if shutil.which("cc") and not (settings or {}).get("target") else (LINKER,)
     return [*build_meta.get_requires_for_build_wheel(), *COMPILER, *linker]
 
 
 def get_requires_for_build_editable(settings: Settings = None) -> list[str]:
-    """Return what the build needs, besides setuptools."""
+    """Return the requirements of the build, without setuptools."""
     return get_requires_for_build_wheel(settings)
 
 

@@ -33,7 +33,7 @@ _NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _WORD: Final = ir.IntType(64)
 
 NEEDED: Final = frozenset({"memcpy", "memset", "memmove", "strlen"})
-"""What machine code may call: each C library has it."""
+"""The functions that machine code may call: each C library has them."""
 
 
 def compile_kernel(kernel: Kernel, target: Target) -> bytes:
@@ -87,7 +87,7 @@ def _numba_object(part: Part | Kernel | Intrinsic) -> Any:
 
 @final
 class ObjectLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
-    """The LLVM IR of a kernel with its parts, of which an object file is made."""
+    """The LLVM IR of a kernel with its parts, from which an object file is made."""
 
     entry = ""
 

@@ -40,7 +40,7 @@ def link(objects: Sequence[Path], library: Path, target: Target) -> None:
 
 def _linker(target: Target) -> Sequence[str]:
     if find_spec("ziglang") is not None:
-        # `zig cc` would bring a `memcpy`, slower than that of the system.
+        # `zig cc` would link its own `memcpy`, which is slower than the system's.
         chosen = ("cc", "-target", target.zig) if target.zig else ("ld.lld",)
         return [sys.executable, "-m", "ziglang", *chosen]
     if target.platform == this_platform() and shutil.which("cc") is not None:

@@ -21,7 +21,7 @@ _MARK: Final = "@kernel("
 
 
 class _Stub(ModuleType):
-    """Stands in for a module that is not installed where the library is built.
+    """A stand-in for a module that is not installed where the library is built.
 
     No kernel uses it, or numba would refuse it.
     """

@@ -1,1 +1,1 @@
-"""The library beside what a user would pick instead, each in an environment of its own."""
+"""Comparison of this library with alternatives, each in its own environment."""

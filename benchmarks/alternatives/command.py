@@ -83,7 +83,7 @@ class Measurement:
         return Order(work, warm_up, task)
 
     def _missing(self, order: Order, answer: Answer) -> str:
-        """Return what is wrong with an answer, if anything is."""
+        """Return the problem of an answer, if it has one."""
         wanted = order.task.records
         found = self._count(order.task.target) if order.work == COPY else answer.records
         if found == answer.records == wanted:

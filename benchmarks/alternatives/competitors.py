@@ -1,4 +1,4 @@
-"""The competitors: their programs, their environments, and what the page says of them."""
+"""The competitors: their programs, their environments, and their descriptions for the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLINK_CONNECTOR: Final = JarSet(
 @final
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A virtual environment of its own; without requirements, the project's."""
+    """A virtual environment for a competitor; without requirements, the project's."""
 
     name: str
     requirements: tuple[str, ...] = ()
@@ -46,19 +46,19 @@ class Competitor:
     program: str
     environment: Environment
     result: str
-    """What a read ends in."""
+    """The result of a read."""
 
     settings: str
     variant: str = ""
     processes: int = 1
     share: int = 1
-    """It reads one record of so many: a topic with fewer records, for the slower tools."""
+    """The divisor of the number of records: slower tools read a topic with fewer records."""
 
     is_ours: bool = False
 
 
 def jars_of(program: str) -> str:
-    """Return the jars that a program needs beside its environment, separated by commas."""
+    """Return the jars that a program needs in addition to its environment, separated by commas."""
     if program == "spark_query":
         return ",".join(map(str, connector_jars()))
     if program == "flink_sql":

@@ -22,7 +22,7 @@ class InstallError(Exception):
 def python_of(environment: Environment) -> Path:
     """Return an environment's Python, after installing what it requires.
 
-    :raises InstallError: with the last line of what pip says.
+    :raises InstallError: with the last line of pip's output.
     """
     if not environment.requirements:
         return Path(sys.executable)

@@ -1,4 +1,4 @@
-"""Alternating rounds of programs, each in a process of its own."""
+"""Alternating rounds of programs, each in its own process."""
 
 from __future__ import annotations
 

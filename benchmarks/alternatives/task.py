@@ -1,4 +1,4 @@
-"""What a program does, how it is timed, and what it answers.
+"""The task of a program, its timing, and its answer.
 
 It runs in the environment of any tool, so it imports the standard library only.
 """
@@ -32,10 +32,10 @@ class Task:
     target: str
     records: int
     variant: str = ""
-    """What the program is to use, where it has a choice."""
+    """The variant to use, where the program has several."""
 
     jars: str = ""
-    """The jars that its environment has beside Python packages, separated by commas."""
+    """The jars that the environment has in addition to Python packages, separated by commas."""
 
     partitions: tuple[int, ...] = ()
     """The partitions of this process's share."""
@@ -48,7 +48,7 @@ class Task:
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Work on a task, after a small one of the same kind, which starts what a tool starts late."""
+    """A task, preceded by a small one of the same kind that starts what a tool starts late."""
 
     work: str
     warm_up: Task
@@ -58,7 +58,7 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a program is told to do, one after another, in so many processes."""
+    """The orders for a program, one after another, in ``processes`` processes."""
 
     processes: int
     orders: tuple[Order, ...]

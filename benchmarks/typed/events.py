@@ -48,7 +48,7 @@ FIELDS: Final = (
 
 MESSAGE: Final = "benchmarks.Event"
 BAD_EVERY: Final = 100
-"""One of so many values is cut off, where values are bad."""
+"""The interval of truncated values, where some values are bad."""
 
 
 def event(generator: Random) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def json_value(generator: Random, _size: int) -> bytes:
 
 
 def partly_bad_json_value(generator: Random, size: int) -> bytes:
-    """Return an event as JSON, of which one in ``BAD_EVERY`` is cut off."""
+    """Return an event as JSON; one in ``BAD_EVERY`` is truncated."""
     value = json_value(generator, size)
     return value if generator.randrange(BAD_EVERY) else value[: len(value) // 2]
 

@@ -1,4 +1,4 @@
-"""Batch reads of typed values in Spark: both clients beside the JVM connector and its functions."""
+"""Batch reads of typed values in Spark: both clients, and the JVM connector with functions."""
 
 from __future__ import annotations
 

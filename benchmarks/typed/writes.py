@@ -1,4 +1,4 @@
-"""Batch writes of typed values from Spark: both clients beside Spark's functions and JVM sink.
+"""Batch writes of typed values from Spark: both clients, and Spark's functions with the JVM sink.
 
 Each sink runs with its defaults and tuned. All read the same files, with the same acknowledgements,
 idempotence and codec. What tunes our sinks is a setting of Spark that only Python workers have: it

@@ -1,4 +1,4 @@
-"""What the loops of Polars and DuckDB share: confluent-kafka's consumer and producer."""
+"""The consumer and producer of confluent-kafka that the loops of Polars and DuckDB share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The means: Kafka clients, Spark, memory and the system, each behind the ports."""
+"""Adapters of the ports: Kafka clients, Spark, memory and the system."""

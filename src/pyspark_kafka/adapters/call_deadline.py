@@ -12,7 +12,7 @@ from ..ports.clock import Deadline
 
 MIN_ATTEMPT_S: Final = 1.0
 MAX_ATTEMPT_S: Final = 8.0
-"""How long a task of a continuous query may be kept waiting: its driver must hear from it."""
+"""The longest wait of a task of a continuous query: its driver must hear from the task."""
 
 
 @final
@@ -54,9 +54,9 @@ class Attempts:
         one_deadline: Callable[[float], AbstractContextManager[Deadline]],
         key: Hashable = None,
     ) -> Iterator[Deadline]:
-        """Limit all waits of a block, which is the next attempt of what ``key`` stands for.
+        """Limit all waits of a block, which is the next attempt of the call with this ``key``.
 
-        ``one_deadline`` is ``within``, or the one of ``ErrorMapper``.
+        ``one_deadline`` is ``within``, or ``ErrorMapper.one_deadline``.
         """
         seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], self._max_s)
         with one_deadline(seconds) as deadline:

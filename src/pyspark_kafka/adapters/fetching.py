@@ -56,14 +56,14 @@ class FetchedPartition(ABC):
     def fetch(self, position: int) -> Fetched | None:
         """Wait up to a second for records from an offset on.
 
-        It is the range's first offset, and then where the last fetch ended. No record at or after
-        the range's end is returned. ``None`` says that the broker does not hold that offset; a
-        fetch that may be tried again returns nothing and leaves the offset where it is.
+        The offset is the range's first one, and then the end of the last fetch. No record at or
+        after the range's end is returned. ``None`` means that the broker does not hold that offset;
+        a fetch that may be tried again returns no records and leaves the offset unchanged.
         """
 
     @abstractmethod
     def leave(self) -> None:
-        """Stop fetching: what follows the range is not wanted."""
+        """Stop fetching: records after the range are not wanted."""
 
     @abstractmethod
     def watermarks(self) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Watermarks:
         self._timeout_s = options.java.timeout_ms / 1_000
         self._attempts = Attempts()
         self._failing: dict[Hashable, tuple[float, float]] = {}
-        """Since when the attempts for a partition fail, and when the last one did."""
+        """The times of the first and the last of the attempts that failed in a row."""
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
         """Return the first offset that the broker holds, and the one after the last.
@@ -132,17 +132,17 @@ class Watermarks:
         return earliest[partition], latest[partition]
 
     def attempt(self, partition: TopicPartition) -> tuple[int, int] | None:
-        """Return the same in a short time, or ``None``: the caller has to ask again.
+        """Return the same offsets in a short time, or ``None``: the caller has to ask again.
 
         A partition that does not exist may be created again.
 
         :raises BrokerUnreachableError: if no broker answers for as long as a call may take.
-        :raises KafkaRequestError: if a broker refuses the request for as long.
+        :raises KafkaRequestError: if a broker refuses the request for as long as that.
         """
         return self._attempt(partition, lambda: self.of(partition))
 
     def attempt_latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets | None:
-        """Return the offsets after the last records of those that exist; else as ``attempt``."""
+        """Return the end offsets of those partitions that exist; otherwise like ``attempt``."""
 
         def ask() -> PartitionOffsets:
             with closing(self._make()) as fetcher:
@@ -172,10 +172,10 @@ class Watermarks:
 
 @final
 class LeaderlessPartitions:
-    """Logs once for each outage that a partition has no leader; the fetch of it goes on waiting."""
+    """Logs once for each outage that a partition has no leader; its fetch continues to wait."""
 
     def __init__(self, timeout_s: float) -> None:
-        """Take how long a partition may have none before it is logged."""
+        """Take the time without a leader after which an outage is logged."""
         self._timeout_s = timeout_s
         self._since: dict[TopicPartition, float] = {}
         self._logged: set[TopicPartition] = set()
@@ -206,6 +206,6 @@ class LeaderlessPartitions:
         self.forget(partition)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Begin anew with a partition."""
+        """Forget the outage of a partition."""
         self._since.pop(partition, None)
         self._logged.discard(partition)

@@ -41,7 +41,7 @@ _UNTRUSTED: Final = "certificate verify failed"
 
 
 class RequestError(ConnectionError):
-    """There is no response, or it is cut off; the message says why."""
+    """The response is missing or truncated; the message has the reason."""
 
     def __init__(self, reason: str, *, may_pass: bool = True) -> None:
         super().__init__(reason)
@@ -69,7 +69,7 @@ class Response:
 
 
 def json_fields(content: bytes) -> Mapping[str, Any]:
-    """Return the fields of a JSON object; none if the content is another one."""
+    """Return the fields of a JSON object; none if the content is not an object."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -112,7 +112,7 @@ class HttpClient:
         The error has no cause: the frames of its traceback would show the headers, which have
         logins.
 
-        :raises RequestError: if there is none before the deadline, or it exceeds ``max_bytes``.
+        :raises RequestError: if no response comes before the deadline, or it exceeds ``max_bytes``.
         """
         seconds = max(_MIN_S, deadline.remaining)
         connect_s = seconds if self._max_connect_s is None else min(seconds, self._max_connect_s)
@@ -203,7 +203,7 @@ def _content(response: BaseHTTPResponse, max_bytes: int) -> bytes:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise RequestError("its answer is compressed, which was not asked for")
     content = bytearray()
-    # No more than that: ``read`` waits until it has all that it is asked for.
+    # No more than that: ``read`` waits for all the bytes that it is asked for.
     while chunk := response.read(
         min(_CHUNK_BYTES, max_bytes + 1 - len(content)), decode_content=False
     ):
@@ -235,8 +235,8 @@ def _ended_at(deadline: Deadline) -> Iterator[None]:
 
     The time-out of a socket limits the wait for each byte, not for all of them.
 
-    :raises RequestError: if it passes: what was received looks like a whole response if none said
-        how long it is.
+    :raises RequestError: if the deadline passes: a truncated response without a declared length
+        looks complete.
     """
     sockets = _Sockets()
     timer = Timer(max(0, deadline.remaining), sockets.end)

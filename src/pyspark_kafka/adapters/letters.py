@@ -87,7 +87,7 @@ def _repeated(text: str, rows: int) -> pa.Array[Any]:
 
 OPTION: Final = "deadLetterTopic"
 MAX_GATHERED_BYTES: Final = 1024 * 1024
-"""A batch has few bad records: to make letters of each batch's would cost more than to gather."""
+"""Batches have few bad records: making letters for each batch would cost more than gathering."""
 
 
 @final
@@ -143,7 +143,7 @@ class TopicDeadLetters(DeadLetters):
             servers = self._options.bootstrap_servers
             raise UnknownTopicError([self._topic], OPTION, servers) from None
         except PysparkKafkaError as error:
-            # The kind of error says who can fix it, and whether a retry helps.
+            # The kind of the error determines who can fix it, and whether a retry helps.
             named = copy.copy(error)
             more = f" It occurred when dead letters were written to the topic '{self._topic}'."
             named.message += more

@@ -27,11 +27,11 @@ class SafeModeError(OSError):
 
 
 class UnexpectedResponseError(OSError):
-    """A server has sent a response that is not one of the operation, such as a login page."""
+    """A server has sent a response that does not belong to the operation, such as a login page."""
 
 
 class OversizedFileError(OSError):
-    """A file is larger than ``MAX_FILE_BYTES``, so it is none of ours and none of Spark's."""
+    """A file is larger than ``MAX_FILE_BYTES``, so neither this library nor Spark wrote it."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -65,7 +65,7 @@ class LogDirectory(ABC):
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or ``None`` if it does not exist.
 
-        :raises OversizedFileError: if it is larger than ``MAX_FILE_BYTES``, which are not read.
+        :raises OversizedFileError: if it is larger than ``MAX_FILE_BYTES``; it is then not read.
         """
 
     @abstractmethod
@@ -123,7 +123,7 @@ _LENGTH: Final = 240
 _PUBLIC: Final = frozenset({"endpoint_url", "region_name", "host", "port", "user"})
 _QUERY: Final = re.compile(r"\?[^\s'\")]*")
 _SEPARATOR: Final = re.compile("[/?#]")
-"""What ends the host of a URL, for libraries that split one whose password is not encoded."""
+"""The end of a URL's host, for libraries that split a URL whose password is not encoded."""
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def failures_of(path: StoragePath) -> Iterator[None]:
 
 
 def problem_of(error: Exception, path: StoragePath) -> str:
-    """Return in one line what a storage's exception means, and what to check."""
+    """Return the meaning of a storage's exception in one line, with what to check."""
     if isinstance(error, OversizedFileError):
         return str(error)
     reason = _one_line(error, path)

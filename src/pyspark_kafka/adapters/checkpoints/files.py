@@ -35,7 +35,7 @@ def stored_query_id(checkpoint: StoragePath) -> str:
     with failures_of(path):
         content = opener_of(checkpoint)().read(_NAME)
     try:
-        # What is read back is checked: the id becomes a part of transactional ids.
+        # An id that is read back is checked, since it becomes a part of transactional ids.
         return str(uuid.UUID(read_json((content or b"")[:_MAX_BYTES])["id"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = "The file is malformed: it has no query id. Restore it from a backup"

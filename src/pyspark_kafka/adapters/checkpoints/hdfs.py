@@ -45,12 +45,12 @@ _OVERWRITE: Final = "OVERWRITE"
 _BUSY: Final = frozenset({"RetriableException", "StandbyException"})
 
 _SAFE_MODE: Final = "safe mode"
-"""What is in the text of a ``SafeModeException``, and of the ``RetriableException`` in whose place
-an active NameNode sends it while it starts (``FSNamesystem.checkNameNodeSafeMode``)."""
+"""A part of the text of a ``SafeModeException``, and of the ``RetriableException`` that an active
+NameNode sends instead while it starts (``FSNamesystem.checkNameNodeSafeMode``)."""
 
 _SAFE_MODE_PAUSE_S: Final = 1.0
 _PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8)
-"""Between the attempts of a request; there are five attempts, as in S3's client."""
+"""The pauses between the attempts of a request; there are five attempts, as in S3's client."""
 
 
 class ServerError(OSError):
@@ -61,8 +61,8 @@ class ServerError(OSError):
 class HdfsDirectory(LogDirectory):
     """Files that are written under temporary names, and renamed unless the name exists.
 
-    What fails for a reason that may pass is repeated. A rename may have been carried out though its
-    response was lost: then its source is gone, whose name no other writer knows.
+    Requests are repeated if the reason of their failure may pass. A rename may have succeeded
+    although its response was lost: then the source, whose name no other writer knows, is gone.
 
     fsspec's client is not used: its ``mv`` drops the server's response, its ``cat_file`` returns
     error bodies as content, and its calls have no timeout. An operation on a file ends within
@@ -70,7 +70,7 @@ class HdfsDirectory(LogDirectory):
 
     As in Hadoop's ``WebHdfsFileSystem.validateResponse``, an operation succeeds with its own status
     only: gateways redirect to login pages, and to TLS. Credentials are sent to the server of the
-    options, and to no other one that it redirects to: DataNodes need none.
+    options, and not to servers that it redirects to: DataNodes need none.
     """
 
     def __init__(self, server: HdfsServer, path: str) -> None:
@@ -128,7 +128,7 @@ class _Operation:
         return is_renamed
 
     def _write_temporary(self, name: str, content: bytes) -> str:
-        """Write a file under a new name, which is returned: half a file may be under another."""
+        """Write a file under a new name, and return the name: other names may have half a file."""
         temporary = temporary_name(name)
         try:
             created = self._ask("PUT", "CREATE", temporary, _REDIRECT, overwrite="false")
@@ -143,7 +143,7 @@ class _Operation:
             self.delete(name)
 
     def _rename_surely(self, source: str, target: str, options: str) -> bool:
-        """Rename a file, as the options of HDFS say; return whether this call did it."""
+        """Rename a file with options of HDFS; return whether this call renamed it."""
         attempts = 0
 
         def attempt() -> bool:
@@ -253,9 +253,9 @@ class _Operation:
         return response
 
     def repeated(self, call: Callable[[], T]) -> T:
-        """Return what a call returns, repeated while its errors may pass and there is time.
+        """Return a call's result, repeating the call while its errors may pass and there is time.
 
-        A safe mode is waited for until the deadline: it lasts while DataNodes start.
+        It waits for the end of a safe mode until the deadline: DataNodes may be starting.
         """
         pauses_s = iter(_PAUSES_S)
         while True:
@@ -263,7 +263,8 @@ class _Operation:
                 return call()
             except SafeModeError:
                 pause_s = _SAFE_MODE_PAUSE_S
-                # The deadline would end the next request, whose error said nothing of safe mode.
+                # The deadline would end the next request, and its error would not name the safe
+                # mode.
                 if self.deadline.remaining < 2 * pause_s:
                     raise
             except (ServerError, RequestError) as error:
@@ -293,7 +294,7 @@ def _require(expected: Sequence[HTTPStatus], response: Response) -> None:
 
 
 def _field(response: Response, name: str, kind: type[T]) -> T:
-    """Return a field of a response in JSON, which another server's response does not have."""
+    """Return a field of a response in JSON; another server's response does not have it."""
     found = json_fields(response.body).get(name)
     if not isinstance(found, kind):
         raise UnexpectedResponseError(

@@ -55,7 +55,7 @@ class HdfsServer:
         return f"{'https' if self.use_https else 'http'}://{self.host}:{self.port}/webhdfs/v1"
 
     def parameters(self) -> dict[str, str]:
-        """Return the parameters of all operations: who asks, and for whom."""
+        """Return the parameters of all operations: the user, and the user to act for."""
         if self.token:
             return {"delegation": self.token}
         is_named = not (self.password or self.kerberos)

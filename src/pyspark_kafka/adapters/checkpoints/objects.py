@@ -28,7 +28,7 @@ _CONFLICT_SECONDS: Final = 0.05
 _MIN_S: Final = 0.001  # fsspec takes 0 for no time-out
 _MODIFIED: Final = ("LastModified", "last_modified", "mtime")  # of s3fs, adlfs and gcsfs
 _WRITER: Final = "writer"
-_NO_RANGE: Final = 416  # HTTP, which gcsfs has as the code of its exception
+_NO_RANGE: Final = 416  # a status of HTTP, which is the code of gcsfs' exception
 
 
 @final
@@ -39,8 +39,8 @@ class ObjectDirectory(LogDirectory):
     so may older versions of their Python packages. Before the first object, a probe object is
     written twice, and the second write has to fail.
 
-    The packages try a request again, with a time-out for each byte of each attempt: the methods
-    end what takes too long in all.
+    The packages retry requests, with a time-out for each byte of each attempt: the methods limit
+    the time of all attempts together.
     """
 
     def __init__(self, filesystem: AsyncFileSystem, path: str) -> None:

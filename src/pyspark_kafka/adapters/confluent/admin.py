@@ -34,7 +34,7 @@ METADATA: Final = "a request for metadata"
 RETRY_S: Final = 0.1
 
 _EVENTS_S: Final = 0.05
-"""How often a request that waits looks whether the login was refused."""
+"""How often a waiting request checks whether the login was refused."""
 
 
 class ListedOffset(Protocol):
@@ -73,8 +73,8 @@ class OffsetsAdmin(AdminClient):
 class AdminSession:
     """An admin client and the committer of a group, each created at first use.
 
-    Another one is created once certificates were replaced. While they are idle, a thread handles
-    their events.
+    Once certificates were replaced, the session creates new ones. While they are idle, a thread
+    handles their events.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -100,7 +100,7 @@ class AdminSession:
         return self._admin
 
     def committer(self, group_id: str) -> GroupCommitter:
-        """Return the committer of a group; the one of another group is closed.
+        """Return the committer of a group; close another group's committer.
 
         :raises PysparkKafkaError: as ``Cluster.make``.
         """
@@ -122,7 +122,7 @@ class AdminSession:
         :raises PysparkKafkaError: if the login is refused.
         """
         deadline = Deadline.after(timeout_s)
-        # One after another: to wait for all looks at each of them, in every interval again.
+        # One after another: waiting for all of them checks each one again in every interval.
         for answer in answers:
             while not answer.done() and wait([answer], min(_EVENTS_S, deadline.remaining)).not_done:
                 self.handle_events()
@@ -140,7 +140,7 @@ class AdminSession:
             raise
 
     def handle_idle_events(self) -> bool:
-        """Do as ``Watched`` says."""
+        """Implement ``Watched``."""
         with suppress(PysparkKafkaError):
             self.handle_events()
         return bool(self._clients)
@@ -148,7 +148,7 @@ class AdminSession:
     def error(self, request: str, error: KafkaError, *rights: Right) -> Exception:
         """Return this library's error for a request of the admin client."""
         if self._admin is not None:
-            # The event that says why it could not connect has to be polled.
+            # The event with the reason why it could not connect has to be polled.
             self._admin.poll(0)
         return self._cluster.errors.error(request, error, *rights)
 

@@ -20,8 +20,8 @@ _PAUSE_S: Final = 0.1
 class AwaitedRecords:
     """Counts queued records by partition, and finds one that has accepted none for too long.
 
-    librdkafka's own time-out begins when a record is queued: on a slow partition, records time out
-    that wait behind others that it accepts.
+    librdkafka's own time-out begins when a record is queued: on a slow partition, records would
+    time out while they wait behind others that it accepts.
 
     Records whose partition librdkafka chooses are counted by their topic.
     """

@@ -140,8 +140,8 @@ def check_login(library: ctypes.CDLL, settings: ClusterSettings, errors: Cluster
     """Log in at one broker; return whether it succeeded, ``False`` if none answered in time.
 
     librdkafka logs in again and again: after 50 ms, on each address of a broker, on each broker,
-    and while a call waits that cannot be told. One client for one broker logs in once: it is closed
-    as soon as the broker refuses it.
+    and while a call waits, nothing stops this. A client for one broker logs in once: it is closed
+    as soon as the broker refuses the login.
 
     :raises AuthenticationError: if the broker refuses the login.
     :raises TlsError: if the TLS handshake fails.

@@ -38,7 +38,7 @@ GROUPS: Final = "a request to describe a group"
 
 @final
 class ConfluentClusterDescriber(ClusterDescriber):
-    """Uses one ``AdminClient``, created at first use. librdkafka cannot tell sizes."""
+    """Uses one ``AdminClient``, created at first use. librdkafka does not return sizes."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Check the options; nothing is connected yet.
@@ -125,7 +125,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
         self._session.close()
 
     def _configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return settings of each topic; none if the broker or the user's rights do not allow."""
+        """Return settings of each topic; none if the broker or the user's rights forbid it."""
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         if not resources:
             return {}
@@ -141,7 +141,7 @@ class ConfluentClusterDescriber(ClusterDescriber):
     def _answers(
         self, ask: Callable[[Any, float], Mapping[K, Future[Any]]]
     ) -> Mapping[K, Any | KafkaError]:
-        """Send a request, and return what was answered: each a result or an error."""
+        """Send a request, and return the answers: each is a result or an error."""
         with self._session.in_use(), self._cluster.settings.one_deadline() as deadline:
             answers = ask(self._session.client(), max(RETRY_S, deadline.remaining))
             with suppress(KafkaException):

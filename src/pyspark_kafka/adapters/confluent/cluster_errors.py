@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from .cluster_settings import ClusterSettings
 
 _BROKER: Final = re.compile(r"^\w+://(?P<host>\[[^]]+\]|[^/]+):(?P<port>\d+)/\w+: ")
-"""What librdkafka calls a broker: ``sasl_ssl://host:port/bootstrap``, or with its id."""
+"""librdkafka's name of a broker: ``sasl_ssl://host:port/bootstrap``, or with its id."""
 
 _AROUND: Final = re.compile(
     r"^SASL authentication (?:error|failure): |^.*error:[0-9A-F]+:SSL routines::"
     r"|: broker certificate could not be verified, .*| \(after \d+ms in state .*\)$"
 )
-"""What librdkafka puts around the reason; its hints name settings of its own."""
+"""The text that librdkafka puts around the reason; its hints name librdkafka's settings."""
 
 _LOST: Final = re.compile(r"\bLocal: |Disconnected|Failed to acquire")
 """A connection was lost during a login, or no token came: the next attempt may succeed."""
@@ -79,20 +79,20 @@ _METADATA: Final = struct.pack(">ihhihib", 15, 3, 4, 1, -1, 0, 0)
 _CONNECT_S: Final = 2.0
 _HANG_UPS: Final = 3
 _TLS_ALERT: Final = b"\x15\x03"
-"""How a listener with TLS answers what is not TLS (RFC 8446, section 5.1)."""
+"""The answer of a listener with TLS to a request without TLS (RFC 8446, section 5.1)."""
 
 _NOT_REACHED: Final = (OSError, OverflowError, ValueError)
-"""What Python's ``socket`` raises, also for a port or a name that metadata must not contain."""
+"""The errors of Python's ``socket``, also for a port or a name that metadata must not contain."""
 
 
 _TOO_SOON: Final = "Request not valid in current SASL state"
-"""What a broker answers to a login by a listener without SASL, and to one that is renewed within a
-second after the last one (``KafkaChannel.maybeBeginServerReauthentication``)."""
+"""The answer of a listener without SASL to a login, and of a broker to a login that is renewed
+within a second after the last one (``KafkaChannel.maybeBeginServerReauthentication``)."""
 
 
 @final
 class ClusterErrors:
-    """Keeps what librdkafka's events say, and makes the errors of requests."""
+    """Keeps the content of librdkafka's events, and makes the errors of requests."""
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
@@ -109,7 +109,7 @@ class ClusterErrors:
 
     @property
     def down_s(self) -> float:
-        """How long ago no broker could be reached any more; negative if one could."""
+        """How long no broker has been reachable; negative if one is."""
         return time.monotonic() - self._down_since
 
     @property
@@ -118,13 +118,13 @@ class ClusterErrors:
         return self._last_error
 
     def remember_error(self, error: KafkaError) -> None:
-        """Keep why a connection failed; that all of them did explains nothing."""
+        """Keep the reason why a connection failed; the error that all failed explains nothing."""
         if error.code() != ALL_BROKERS_DOWN or not self._last_error:
             self._last_error = error.str()
         if error.code() == ALL_BROKERS_DOWN:
             self._down_since = min(self._down_since, time.monotonic())
             if not (self._settings.is_encrypted or self._is_new.has_passed):
-                # librdkafka's events do not say what the brokers did.
+                # librdkafka's events do not describe what the brokers did.
                 request = _API_VERSIONS if self._settings.has_login else _METADATA
                 self._hang_up = _hang_up(self._settings.bootstrap_servers, request)
         reason = login_refusal(error, is_known=self.is_checked)
@@ -145,11 +145,11 @@ class ClusterErrors:
         self._down_since = math.inf
 
     def raise_refusal(self) -> None:
-        """Raise what the handled events say of a refused login, or of a failed TLS handshake.
+        """Raise the error of a refused login or a failed TLS handshake, if an event reported one.
 
-        Listeners that expect either hang up on a client without it.
+        Listeners that expect a login or TLS hang up on a client without it.
 
-        :raises BrokerUnreachableError: if all listeners do, and none has answered before.
+        :raises BrokerUnreachableError: if all listeners hang up, and none has answered before.
 
         :raises AuthenticationError: if a broker refused the login within the last five minutes.
         :raises TlsError: if a handshake failed since the last call.
@@ -202,7 +202,7 @@ class ClusterErrors:
         if error.code() in CORRUPT_ERRORS:
             reason = error.str()
             if error.code() == BAD_COMPRESSION:
-                # librdkafka says the same where zstd exceeds receive.message.max.bytes.
+                # librdkafka reports the same where zstd exceeds receive.message.max.bytes.
                 reason += " It may decompress to more bytes than 'maxRecordBytes' allows"
             return CorruptBatchError(partition, offset, reason)
         right = topic_right(Operation.READ, partition.topic)
@@ -223,7 +223,7 @@ class ClusterErrors:
 
 
 def login_refusal(error: KafkaError, *, is_known: bool = False) -> str | None:
-    """Return why a broker refused a login; ``None`` if the event says something else.
+    """Return why a broker refused a login; ``None`` if the event has another cause.
 
     ``is_known`` is whether another login has succeeded.
     """
@@ -244,8 +244,8 @@ def is_tls_failure(error: KafkaError) -> bool:
 def tls_error(bootstrap_servers: str, event: str, config: Mapping[str, str]) -> TlsError:
     """Return the error of a failed handshake.
 
-    librdkafka does not say why it does not trust a certificate: the handshake is repeated with
-    Python's ``ssl``, which does. No login is sent.
+    librdkafka does not report why it does not trust a certificate: the handshake is repeated with
+    Python's ``ssl``, which reports it. No login is sent.
     """
     reason = _reason(event)
     broker = _BROKER.match(event)
@@ -268,7 +268,7 @@ def is_plaintext(error: KafkaError) -> bool:
 def _hang_up(bootstrap_servers: str, request: bytes) -> PysparkKafkaError | None:
     """Return the error of listeners that all hang up on a request; ``None`` of others.
 
-    A listener that is starting may do so as well, but not again and again.
+    A listener that is starting may hang up as well, but not again and again.
     """
     begun = time.monotonic()
     found = [server_address(each) for each in server_list(bootstrap_servers)]

@@ -121,5 +121,5 @@ def _fetch_max_bytes(config: Mapping[str, str]) -> int:
 
 
 def _max_log_level(config: Mapping[str, str]) -> int:
-    """Return up to which of syslog's levels the user wants lines; ``debug`` means all of them."""
+    """Return the highest of syslog's levels that the user wants; ``debug`` means all of them."""
     return LOG_DEBUG if config.get("debug") else number_of(config, "log_level", LOG_INFO)

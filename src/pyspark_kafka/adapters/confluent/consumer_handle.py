@@ -35,8 +35,8 @@ FORCED: Final = {
 
 TUNED: Final = {
     # librdkafka fetches while fewer messages are queued. A queued message costs half a kilobyte
-    # of memory besides its bytes, and leaves the processor's cache: at 1,000,000 a read takes
-    # twice the memory and the same time.
+    # of memory in addition to its bytes, and leaves the processor's cache: at 1,000,000 a read
+    # takes twice the memory and the same time.
     "queued.min.messages": "20000",
     # By default a fetch pauses for a second whenever the queue is full: three to five times
     # slower.
@@ -52,7 +52,7 @@ TUNED: Final = {
 }
 
 _RESPONSE_OVERHEAD_BYTES: Final = 512
-"""librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
+"""The bytes beyond ``fetch.max.bytes`` that librdkafka requires as room for a response."""
 
 RACK: Final = "client.rack"
 """The setting by which a leader knows the replica to name (KIP-392)."""
@@ -93,7 +93,7 @@ class FetchQueue:
         """The broker that sent it."""
 
     def notify(self, file: int) -> None:
-        """Write a byte to a file when the queue is not empty any more."""
+        """Write a byte to a file when the queue is no longer empty."""
         notify(self._library, self._queue, file)
 
     def take(self, timeout_s: float = 0.0) -> int:
@@ -124,7 +124,7 @@ class FetchQueue:
         self.messages[place] = 0
 
     def release(self) -> None:
-        """Destroy the messages that were taken, and have librdkafka notify no file any more."""
+        """Destroy the messages that were taken, and stop librdkafka from notifying a file."""
         stop_notifying(self._library, self._queue)
         destroy(self.messages, self._calls.addresses)
 
@@ -171,7 +171,7 @@ class ConsumerHandle:
     def start(
         self, partition: TopicPartition, offset: int, last_epoch: int = NO_EPOCH
     ) -> FetchQueue:
-        """Start to fetch from an offset on, and return a new queue for the messages.
+        """Start fetching from an offset on, and return a new queue for the messages.
 
         ``last_epoch`` is the leader epoch of the record before; its leader compares it with the
         log first. An earlier fetch of the partition has to be stopped before.
@@ -219,7 +219,7 @@ class ConsumerHandle:
         self._errors.raise_refusal()
 
     def take_events(self, read_line: Callable[[str], object] | None = None) -> None:
-        """Do as ``handle_events``, which raises what was taken here as well."""
+        """Take events like ``handle_events``, whose next call raises their errors."""
         while self.handle.poll(0, read_line):
             pass
 
@@ -241,7 +241,8 @@ class ConsumerHandle:
     def _seek(self, partition: TopicPartition, offset: int, last_epoch: int) -> None:
         """Fetch from an offset on once the leader has compared an epoch with its log.
 
-        ``rd_kafka_consume_start_queue`` takes no epoch. Nothing that it fetched before is returned.
+        ``rd_kafka_consume_start_queue`` takes no epoch. Nothing that was fetched before is
+        returned.
         """
         library, offsets = self._library, {partition.partition: offset}
         with partition_list(library, partition.topic, offsets, last_epoch) as wanted:

@@ -34,7 +34,7 @@ WITHOUT_OFFSET: Final = (
     "topic was deleted and recreated, or an earlier attempt reached a new leader too early, or "
     "its replicas were too slow to confirm it"
 )
-"""Why a record counts as not delivered that librdkafka reports without an error."""
+"""Why a record counts as not delivered although librdkafka reports no error for it."""
 
 _BATCH_INSTEAD: Final = (
     " It may be the batch that it was sent in, which the client 'confluent' does not split. Set "
@@ -61,7 +61,7 @@ class Undelivered:
 def to_report(first: Undelivered | None, later: Undelivered) -> Undelivered:
     """Return the record to report: the first that was rejected itself.
 
-    Of a batch that is too large, it is the largest.
+    In a batch that is too large, it is the largest record.
     """
     if first is None or first.code == ANOTHER_INVALID_RECORD:
         return later

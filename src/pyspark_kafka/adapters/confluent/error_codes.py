@@ -55,7 +55,7 @@ OUT_OF_RANGE_ERRORS: Final = frozenset(
 )
 
 INVALID_RESPONSE_ERRORS: Final = frozenset({KafkaError._UNDERFLOW, KafkaError._BAD_MSG})
-"""librdkafka cannot read a response, or it has values as no response has."""
+"""librdkafka cannot read a response, or the response has values that no response may have."""
 
 BAD_COMPRESSION: Final = KafkaError._BAD_COMPRESSION
 """A record batch cannot be decompressed, or becomes too large."""
@@ -80,7 +80,7 @@ REFUSED_RESOURCES: Final[Mapping[int, ResourceType]] = {
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ResourceType.TRANSACTIONAL_ID,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: ResourceType.CLUSTER,
 }
-"""What the user lacks a right on, by the broker's error."""
+"""The resource type whose authorization failed, by broker error."""
 
 NO_LEADERS: Final[int] = KafkaError._NOENT
 """None of the partitions of a request has a leader, perhaps because none exists."""

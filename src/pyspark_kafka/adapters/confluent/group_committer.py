@@ -42,7 +42,7 @@ class GroupCommitter:
 
     The admin client's request aborts the process if the connection to the coordinator is lost
     before the request is sent (confluentinc/librdkafka#5397); a consumer's does not. After an error
-    or a time-out, close it: an answer that comes late would be taken for the next commit's.
+    or a time-out, close the committer: a late answer would be taken for the next commit's.
     """
 
     def __init__(self, cluster: Cluster, group_id: str) -> None:
@@ -83,7 +83,8 @@ class GroupCommitter:
                 return KafkaError(TIMED_OUT)
             message = self._consumer.poll(min(_POLL_S, deadline.remaining))
             self._errors.raise_refusal()
-            # A coordinator that may not be asked for is an event, and no answer.
+            # If the user may not ask for the coordinator, an event reports that, and no answer
+            # comes.
             if message is not None and message.error().code() in REFUSED_RESOURCES:
                 refusal: KafkaError = message.error()
                 return refusal

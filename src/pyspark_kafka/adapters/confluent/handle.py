@@ -70,7 +70,7 @@ class Fetch(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """What a broker says about a topic."""
+    """A broker's metadata of a topic."""
 
     error: int
     partitions: int = 0
@@ -188,7 +188,7 @@ class Handle:
     def topic(self, name: str) -> int:
         """Return librdkafka's object of a topic, which is used from now on.
 
-        :raises KafkaException: if the name is none that a topic may have.
+        :raises KafkaException: if no topic may have the name.
         """
         topics = self._parts.topics
         if name not in topics:
@@ -199,7 +199,7 @@ class Handle:
         return topics[name]
 
     def leave_topic(self, name: str) -> None:
-        """Forget a topic that is not used any more."""
+        """Forget a topic that is no longer used."""
         topic = self._parts.topics.pop(name, None)
         if topic is not None:
             self.library.rd_kafka_topic_destroy(topic)
@@ -233,7 +233,7 @@ class Handle:
         return kind
 
     def topic_metadata(self, name: str, timeout_s: float) -> TopicMetadata:
-        """Return what a broker says about a topic, which is used from now on.
+        """Return a broker's metadata of a topic, which is used from now on.
 
         :raises KafkaException: if none answers in time.
         """
@@ -258,7 +258,7 @@ class Handle:
         _destroy(self._local)
 
     def _abandon(self) -> Callable[[], object]:
-        """Close the client but for what waits for librdkafka, which is returned."""
+        """Close the client, except for the part that waits for librdkafka; return that."""
         parts = self._parts
         self._local.pop()
         parts.release()
@@ -339,7 +339,7 @@ def _new(
 
 
 def notify(library: ctypes.CDLL, queue: int, file: int) -> None:
-    """Have librdkafka write a byte to a file when a queue is not empty any more.
+    """Have librdkafka write a byte to a file when a queue is no longer empty.
 
     It writes the next one only after the queue was polled: poll until it is empty.
     """

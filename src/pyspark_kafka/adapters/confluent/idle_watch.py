@@ -41,7 +41,7 @@ class Watched(Protocol):
 @final
 @dataclass(slots=True)
 class _Process:
-    """What one process knows: a fork has another lock, and no thread."""
+    """The state of one process: a fork has another lock, and no thread."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     users: int = 0

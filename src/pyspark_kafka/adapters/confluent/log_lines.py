@@ -1,9 +1,9 @@
-"""What only the texts of librdkafka's lines and errors tell about a fetch.
+"""Facts about a fetch that only the texts of librdkafka's lines and errors contain.
 
 Whether a topic is still the one that was read (KIP-516): messages carry no id, and no function
 returns one for a topic that is fetched. Whether a log was truncated (KIP-320): librdkafka compares
-the epoch of what it fetched with the log when another leader is elected, and stops to fetch if they
-differ. That is the same error as an offset out of range.
+the epoch of what it fetched with the log when another leader is elected, and stops fetching if they
+differ. Its error is the same as for an offset out of range.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _DEBUG: Final = "debug"
 _TOPIC_CHANGED: Final = re.compile(r"Topic (\S+) changed id from (\S+) to (\S+)")
 """librdkafka's line, with ``debug=metadata``, before it fetches from a recreated topic.
 
-It goes on at the old offset (the FIXME in ``rd_kafka_topic_metadata_update``, librdkafka 2.16)."""
+It continues at the old offset (the FIXME in ``rd_kafka_topic_metadata_update``, librdkafka
+2.16)."""
 
 _TRUNCATED: Final = re.compile(r"log truncation detected at .*?: broker end offset is (\d+) ")
 _NO_EPOCH: Final = "No epoch found less or equal to"
 """The texts of ``rd_kafka_toppar_handle_OffsetForLeaderEpoch``, librdkafka 2.15 and 2.16."""
 
 _ZEROS: Final = "A="
-"""What base64 writes for the id of a topic that has none, or whose id is not known yet."""
+"""The base64 of the id of a topic that has none, or whose id is not known yet."""
 
 
 def topic_debug(config: Mapping[str, str]) -> dict[str, str]:
@@ -56,17 +57,17 @@ class TopicIds:
         self._recreations: Counter[str] = Counter()
 
     def recreations(self, topic: str) -> int:
-        """Return how often the topic was created again, as far as the lines say."""
+        """Return how often the topic was created again, according to the lines."""
         return self._recreations[topic]
 
     def read_line(self, line: str) -> str | None:
-        """Return the topic that was created again, if a line of librdkafka's says so."""
+        """Return the topic that was created again, if this line of librdkafka's reports one."""
         changed = _TOPIC_CHANGED.search(line)
         if changed is None:
             return None
         topic, old, new = changed.groups()
         known = self._ids.get(topic) or (old if old.strip(_ZEROS) else "")
-        # A broker that lags behind has the id of before, and one before Kafka 2.8 has none.
+        # A broker that lags behind has the previous id, and one before Kafka 2.8 has none.
         if new in self._replaced or not new.strip(_ZEROS):
             return None
         self._ids[topic] = new
@@ -78,11 +79,11 @@ class TopicIds:
 
 
 def require_same_log(partition: TopicPartition, offset: int, error: KafkaError) -> None:
-    """Raise that a log has other records than were read up to ``offset``, if an error says so.
+    """Raise an error if the log diverged from the records that were read up to ``offset``.
 
-    It does not if librdkafka has only fetched ahead what is lost.
+    It does not raise if only records that librdkafka has fetched ahead are lost.
 
-    :raises LogTruncatedError: if it does.
+    :raises LogTruncatedError: if the log diverged.
     """
     found = _TRUNCATED.search(error.str())
     end_offset = offset if found is None else int(found[1])

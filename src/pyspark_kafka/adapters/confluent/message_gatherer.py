@@ -64,7 +64,7 @@ class MessageGatherer:
         return NO_EPOCH if self._queue is None else self._queue.last_epoch
 
     def forget_epoch(self) -> None:
-        """Go on without a leader epoch, which no leader could compare."""
+        """Continue without a leader epoch, which no leader could compare."""
         self._fetch_queue.last_epoch = NO_EPOCH
 
     @property
@@ -89,7 +89,7 @@ class MessageGatherer:
         """Append the messages before an offset to the rows, and return why that ended.
 
         It is ``DONE`` at that offset, or once ``take`` has taken no more messages. Otherwise it is
-        what the next message is, or the column that is full.
+        the kind of the next message, or the column that is full.
         """
         while True:
             messages = self._fetch_queue.messages[: self._count]
@@ -117,7 +117,7 @@ class MessageGatherer:
         return self._fetch_queue.event(int(self._builder.cursor[at.RECORD]))
 
     def pass_event(self) -> None:
-        """Take the next message, which is no record."""
+        """Take the next message, which is not a record."""
         cursor = self._builder.cursor
         self._fetch_queue.drop(int(cursor[at.RECORD]))
         cursor[at.RECORD] += 1
@@ -134,7 +134,7 @@ class MessageGatherer:
         return True
 
     def skip_oversized(self, result: int) -> bool:
-        """Skip the next message if it exceeds a limit, and the options say so."""
+        """Skip the next message if it exceeds a limit and the options allow skipping."""
         option = status.OVERSIZED.get(result)
         if option is None or not self._oversized.limits.skips:
             return False
@@ -145,7 +145,7 @@ class MessageGatherer:
         return True
 
     def require_event(self, result: int) -> tuple[KafkaError, int]:
-        """Return the error that the next message carries, and its offset, or raise what it is.
+        """Return the error that the next message carries, and its offset, or raise one for it.
 
         :raises MalformedTimestampError: if its timestamp overflows.
         :raises CorruptBatchError: if its headers are corrupt.
@@ -164,7 +164,7 @@ class MessageGatherer:
         return self.next_event()
 
     def require_same_log(self, error: KafkaError, offset: int) -> None:
-        """Raise that the log has other records than were read up to an offset, if an error says so.
+        """Raise an error if the log diverged from the records that were read up to an offset.
 
         :raises LogTruncatedError: if it does.
         """

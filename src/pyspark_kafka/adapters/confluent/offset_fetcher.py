@@ -219,7 +219,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         return not found.isdisjoint(partitions)
 
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
-        """Send a request, again while its broker is unreachable or not the leader any more."""
+        """Send a request; repeat it while its broker is unreachable or no longer the leader."""
         with self._session.in_use():
             return self._attempt(request, ask)
 
@@ -247,8 +247,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     def _committed(
         self, group_id: str, partitions: Sequence[TopicPartition]
     ) -> Sequence[ClientPartition]:
-        # The admin client's request aborts the process if a broker responds that it is not the
-        # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
+        # The admin client's request aborts the process if a broker responds that it is no longer
+        # the coordinator (confluentinc/librdkafka#5040); a consumer's does not.
         group = {"group.id": group_id, "enable.auto.commit": "false"}
         self._session.drop_outdated()
         consumer = self._cluster.make(Consumer, group)
@@ -276,7 +276,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                         partitions, timeout=min(wait_s, deadline.remaining)
                     )
                 except KafkaException as error:
-                    # For the event that says why it could not connect, and for a refusal.
+                    # For the event with the reason why it could not connect, and for a refusal.
                     message = consumer.poll(0)
                     self._errors.raise_refusal()
                     if message is not None and message.error().code() in REFUSED_RESOURCES:

@@ -1,4 +1,4 @@
-"""The rows of a batch, as librdkafka gets them."""
+"""The rows of a batch in the order in which librdkafka gets them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class BatchPartitioner:
         return rows
 
     def change_sticky_partitions(self) -> None:
-        """Let rows without a key go on with other partitions: what was written is sent."""
+        """Choose other partitions for rows without a key: the rows before were sent."""
         self._rows.change_sticky_partitions()
 
 

@@ -213,7 +213,7 @@ class ProducerHandle:
             try:
                 return self._handle.topic_metadata(topic, min(wait_s, deadline.remaining))
             except KafkaException as error:
-                # It waits without a look at the events.
+                # It waits without handling events.
                 self._handle_events(_PAUSE_MS)
                 wait_s *= 2
                 if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
@@ -255,7 +255,7 @@ class ProducerHandle:
     def _measure_failed(self, purged: Undelivered) -> None:
         """Take the size of the record that timed out from the report of its purge.
 
-        Of others, the fatal error after which they were purged says more.
+        For others, the fatal error that led to their purge explains more.
         """
         failed = self._failed
         if failed is None or failed.size or failed.code != MESSAGE_TIMED_OUT:
@@ -264,7 +264,7 @@ class ProducerHandle:
             self._failed = replace(failed, size=purged.size)
 
     def _is_same(self, topic: str, known: dict[str, bool]) -> bool:
-        """Return whether a topic is the one of the first record; a batch is asked for once."""
+        """Return whether a topic is the first record's; each topic of a batch is looked up once."""
         if topic not in known:
             known[topic] = self._leaders is not None and self._leaders.is_same(topic)
         return known[topic]

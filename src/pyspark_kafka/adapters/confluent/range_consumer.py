@@ -33,8 +33,8 @@ AHEAD_BYTES: Final = 16 * 1024 * 1024
 """The bytes that these fetches may have together: each has one record at least."""
 
 MAX_OFFSETS: Final = 1_000
-"""How many offsets a range has at most that is fetched ahead: others take longer to read than to
-start, and have consumer settings of their own."""
+"""The most offsets of a range that is fetched ahead: larger ranges take longer to read than to
+start, and have their own consumer settings."""
 
 _LIMITS: Final = {
     # Together, the fetches ahead ask for two megabytes, as the fetch of a large range does.
@@ -45,13 +45,13 @@ _LIMITS: Final = {
 }
 
 _ALIAS: Final = "max.partition.fetch.bytes"
-"""Java's name of ``fetch.message.max.bytes``, which librdkafka knows as well."""
+"""Java's name of ``fetch.message.max.bytes``; librdkafka accepts it as well."""
 
 
 def settings_ahead(config: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a consumer that fetches many small ranges at once.
 
-    Smaller limits of the user's are kept.
+    The user's limits are kept if they are smaller.
     """
     limits = {name: min(number_of(config, name, limit), limit) for name, limit in _LIMITS.items()}
     size = min(number_of(config, _ALIAS, INT32_MAX), limits["fetch.message.max.bytes"])
@@ -93,7 +93,7 @@ class FetchesAhead:
             self._stop(partition)
 
     def take(self, partition: TopicPartition, offset: int, last_epoch: int) -> FetchQueue | None:
-        """Return the fetch from an offset on, if it was started; stop those that were passed over.
+        """Return the fetch from an offset on, if it was started; stop those that were skipped.
 
         All events have to be read before. A fetch whose topic was created again since may have
         messages of both topics: it is stopped, and so is one that would have to compare epochs.
@@ -110,7 +110,7 @@ class FetchesAhead:
         return None
 
     def see(self, records: pa.RecordBatch) -> None:
-        """Note the size of records that were read: the next ones may be as large."""
+        """Note the size of records that were read: the next records may be as large."""
         size = records.nbytes // max(1, records.num_rows)
         self._record_bytes = max(size, self._record_bytes // 2)
 
@@ -161,7 +161,7 @@ class RangeConsumer:
         self._ahead.expect(ranges)
 
     def see(self, records: pa.RecordBatch) -> None:
-        """Note records that were read, by whose size is decided how much is fetched ahead."""
+        """Note records that were read: their size decides how much is fetched ahead."""
         self._ahead.see(records)
 
     def serves(self, reader: object) -> bool:
@@ -171,7 +171,7 @@ class RangeConsumer:
     def start(
         self, reader: object, partition: TopicPartition, offset: int, last_epoch: int
     ) -> FetchQueue:
-        """Start to fetch for a reader, and stop to fetch for another one.
+        """Start fetching for a reader, and stop fetching for another one.
 
         Messages come into a new queue, so that none of an earlier range can be in it.
 
@@ -200,7 +200,7 @@ class RangeConsumer:
     def recreations(self, topic: str) -> int:
         """Return how often a topic was created again, by all events until now.
 
-        They tell so before the first record of the new topic can be taken.
+        Such an event comes before the first record of the new topic can be taken.
         """
         self.handle.take_events(self._topic_ids.read_line)
         return self._topic_ids.recreations(topic)

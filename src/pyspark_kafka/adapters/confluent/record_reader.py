@@ -95,7 +95,7 @@ class ConfluentRecordReader(RecordReader):
             self._close_client()
 
     def handle_idle_events(self) -> bool:
-        """Do as ``Watched`` says."""
+        """Implement ``Watched``."""
         client = self._local.get()
         if client is not None:
             try:
@@ -229,18 +229,18 @@ class RangeConsumers:
 @final
 @dataclass(slots=True)
 class Replica:
-    """What a partition is fetched from while its leader may name a replica."""
+    """The replica that serves a partition while its leader may name one."""
 
     near: NearReplicas
     partition: TopicPartition
     consumer_of_leaders: Callable[[], RangeConsumer]
 
     def start(self) -> None:
-        """Note that a fetch begins; librdkafka does not tell of whom it fetches."""
+        """Note that a fetch begins; librdkafka does not report the broker that serves it."""
         self.near.prefer(self.partition, ANY, time.monotonic())
 
     def is_behind(self, *, is_empty: bool) -> bool:
-        """Note a fetch; return whether the replica has had nothing for too long."""
+        """Note a fetch; return whether the replica has returned nothing for too long."""
         now = time.monotonic()
         is_behind = self.near.has_answered(self.partition, now, is_empty=is_empty)
         if is_behind:
@@ -261,7 +261,7 @@ class RangeFetcher(FetchedPartition):
         watermarks: Watermarks,
         replica: Replica | None,
     ) -> None:
-        """Take a consumer, and what leaves the replica that its leader may name."""
+        """Take a consumer, and the function that leaves the replica that its leader may name."""
         self._replica = replica
         self._watermarks = watermarks
         self._consumer = consumer
@@ -311,7 +311,7 @@ class RangeFetcher(FetchedPartition):
             self._replica.start()
 
     def _leave_replica(self, replica: Replica, *, is_empty: bool) -> None:
-        """Go on with the leader if a replica has nothing of the range for too long."""
+        """Continue with the leader if a replica has nothing of the range for too long."""
         if replica.is_behind(is_empty=is_empty):
             self.leave()
             self._consumer, self._replica = replica.consumer_of_leaders(), None
@@ -359,7 +359,7 @@ class RangeFetcher(FetchedPartition):
         return Fetched(batches, next_offset)
 
     def _require_out_of_range(self, result: int) -> None:
-        """Raise what is wrong with the next message; return if its offset is out of range.
+        """Raise the error of the next message; return if its offset is out of range.
 
         :raises LogTruncatedError: if the log has other records than were read.
         """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(slots=True)
 class _Session:
-    """A client, and what was written with it."""
+    """A client, and the records that it has written."""
 
     client: ProducerHandle
     gatherer: BatchGatherer
@@ -87,7 +87,7 @@ class ConfluentRecordWriter(RecordWriter):
         self._end()
 
     def handle_idle_events(self) -> bool:
-        """Do as ``Watched`` says."""
+        """Implement ``Watched``."""
         session = self._local.get()
         if session is not None:
             try:

@@ -62,7 +62,7 @@ _IN_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
     "sasl.kerberos.principal": re.compile("[A-Za-z0-9_][A-Za-z0-9_./@-]*"),
     "sasl.kerberos.service.name": re.compile("[A-Za-z0-9_][A-Za-z0-9_.-]*"),
 }
-"""What librdkafka puts into the shell command that gets tickets, the principal without quotes."""
+"""Texts for the shell command with which librdkafka gets tickets; the principal has no quotes."""
 
 
 def client_config(java: JavaSettings) -> dict[str, str]:

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from .handle import Handle
 
 _LEADERS_S: Final = 10.0
-"""How long the leaders of a topic are taken for the same."""
+"""How long the leaders of a topic are assumed to stay the same."""
 
 _WAIT_S: Final = 1.0
-"""How long a report waits for what a broker knows of racks, and of leaders."""
+"""How long a report waits for a broker's answer about racks and leaders."""
 
 
 @final
 class Sources:
-    """Counts the bytes of rows, as Arrow holds them: librdkafka tells no others of a broker."""
+    """Counts the bytes of rows, as Arrow holds them: librdkafka counts no bytes by broker."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Request nothing yet. Without a rack, all brokers are leaders, and nothing is asked."""

@@ -61,7 +61,7 @@ class WakePipe:
                 os.read(self._source, _READ)
 
     def close(self) -> None:
-        """Close both ends; librdkafka may not write any more. A second call does nothing."""
+        """Close both ends once librdkafka no longer writes. A second call does nothing."""
         self._close()
 
 

@@ -54,17 +54,17 @@ _STREAM_TUNED: Final = {
 }
 
 _RETRY_S: Final = 0.2
-"""How long to wait before an offset is fetched again that the broker said it does not hold."""
+"""How long to wait before refetching an offset that the broker reported as out of range."""
 
 _LEADERS_S: Final = 600.0
-"""For how long no replica is fetched from, once a fetch has returned nothing of the log."""
+"""How long to fetch from leaders only, once a fetch has returned nothing of the log."""
 
 _PROBE_S: Final = 1.0
 """How long a broker has to answer after nothing came for the time-out, and the pause after that."""
 
 
 _TRANSIENT_ERRORS: Final = UNKNOWN_PARTITION_ERRORS | UNREACHABLE_ERRORS
-"""librdkafka fetches on by itself once they have passed."""
+"""librdkafka continues fetching by itself once they have passed."""
 
 
 @final
@@ -99,7 +99,7 @@ class StreamFetcher:
         self._failures: dict[TopicPartition, PysparkKafkaError] = {}
         self._outages = LeaderlessPartitions(self._cluster.settings.timeout_s)
         self._leaders_only = Deadline.after(0)
-        """Until when leaders are asked without the rack, so that they name no replica."""
+        """Until then leaders are asked without the rack, so that they name no replica."""
 
         self._has_rack = False
         self._next_look = Deadline.after(0)
@@ -128,7 +128,7 @@ class StreamFetcher:
             self._starts[partition] = offset
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Read partitions no more; unknown ones are ignored."""
+        """Stop reading partitions; unknown ones are ignored."""
         revoked = self._fetches.keys() & set(partitions)
         for partition in revoked:
             self._forget(partition)
@@ -144,7 +144,8 @@ class StreamFetcher:
     def poll(self) -> list[PolledRecords]:
         """Return what has come, without waiting.
 
-        :raises PysparkKafkaError: if a partition cannot be read on; nothing is lost by it.
+        :raises PysparkKafkaError: if a partition cannot be read further; no record is lost by the
+            error.
         """
         handle = self._open_handle()
         if handle is None:
@@ -152,7 +153,7 @@ class StreamFetcher:
         self._raise_failures(handle)
         handle = self._start_fetches(handle)
         found = [polled for fetch in self._fetches.values() if (polled := self._poll(fetch))]
-        # A line that tells of a recreated topic comes before the first of its records.
+        # The line about a recreated topic comes before the first of the topic's records.
         handle.handle_events(self._read_line)
         for partition, fetch in self._fetches.items():
             if fetch.is_out_of_range:
@@ -186,7 +187,7 @@ class StreamFetcher:
         return self._sources.take(used, has_rack=self._is_in_rack)
 
     def renew(self) -> None:
-        """Go on with a new consumer if the settings changed: certificates, keys, or the rack."""
+        """Continue with a new consumer if the settings changed: certificates, keys, or the rack."""
         is_outdated = self._cluster.settings.is_outdated or self._has_rack is not self._names_rack
         if is_outdated and self._handle is not None:
             self._replace(self._handle)
@@ -270,7 +271,7 @@ class StreamFetcher:
                 self._retry(handle, self._fetches[partition])
 
     def _retry(self, handle: ConsumerHandle, fetch: PartitionFetch) -> None:
-        """Fetch again what the broker said it does not hold, if it holds it after all."""
+        """Refetch an offset that the broker reported as out of range, if it is not."""
         partition, position = fetch.partition, fetch.position
         watermarks = self._watermarks.attempt(partition)
         if watermarks is None:
@@ -339,7 +340,7 @@ class StreamFetcher:
                     fetch.note_progress()
 
     def _check_silence(self, fetch: PartitionFetch, end: int) -> None:
-        """Start a fetch again that returns nothing although the log goes on; once is enough."""
+        """Restart a fetch, once, that returns nothing although the log continues."""
         partition, position = fetch.partition, fetch.position
         was_behind, fetch.known_end = fetch.known_end > position, end
         if end <= position:
@@ -424,7 +425,7 @@ class PartitionFetch:
 
     def start(self, handle: ConsumerHandle, file: int, position: int) -> None:
         """Fetch from an offset on, and write a byte to a file when there are messages."""
-        # Elsewhere in the log, the epoch of what was read last says nothing.
+        # Elsewhere in the log, the epoch of the last record that was read means nothing.
         last_epoch = self._gatherer.last_epoch if position == self.position else NO_EPOCH
         self.stop(handle)
         self.position, self.known_end = position, 0
@@ -436,7 +437,7 @@ class PartitionFetch:
         self.is_drained = False
 
     def stop(self, handle: ConsumerHandle) -> None:
-        """Stop to fetch, and drop what was fetched."""
+        """Stop fetching, and drop what was fetched."""
         queue, self._queue = self._queue, None
         self.is_drained, self.is_out_of_range = True, False
         if queue is not None:
@@ -444,7 +445,7 @@ class PartitionFetch:
             self._gatherer.discard()
 
     def poll(self) -> PolledRecords | None:
-        """Return a batch of the records that have come, or where offsets without any end.
+        """Return a batch of the records that have come, or the end of offsets without records.
 
         :raises MalformedTimestampError: if a timestamp overflows.
         :raises CorruptBatchError: if a record batch is corrupt.
@@ -464,7 +465,7 @@ class PartitionFetch:
         return PolledRecords(self.partition, records, next_offset)
 
     def take_back(self) -> None:
-        """Have the last poll passed nothing: its caller did not get what it returned."""
+        """Undo the last poll, whose result did not reach its caller."""
         self.position = self._polled_from
 
     def _gather(self) -> bool:
@@ -483,7 +484,7 @@ class PartitionFetch:
                 return True
 
     def _pass_error(self, result: int) -> bool:
-        """Raise what is wrong with the next message; return whether the fetch goes on."""
+        """Raise the error of the next message; return whether the fetch continues."""
         error, offset = self._gatherer.require_event(result)
         if error.code() in OUT_OF_RANGE_ERRORS:
             # librdkafka reports it once and stops fetching.
@@ -499,7 +500,8 @@ class PartitionFetch:
 def _queued_kilobytes(partitions: int) -> int:
     """Return the limit of each queue: librdkafka knows none for all queues together.
 
-    It halves with each doubling: few new consumers are needed while partitions are added.
+    The limit halves with each doubling of partitions, so that adding some rarely needs a new
+    consumer.
     """
     doubled = 1 << max(0, partitions - 1).bit_length()
     return clamp(_MIN_QUEUED_KILOBYTES, _QUEUED_KILOBYTES // doubled, _MAX_QUEUED_KILOBYTES)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .partitioned_rows import PartitionedRows
 
 STREAM_TUNED: Final = {
-    # What comes while requests are in flight is sent together.
+    # Records that come while requests are in flight are sent together.
     "linger.ms": "0",
     "socket.nagle.disable": "true",
 }

@@ -52,8 +52,7 @@ class _CachedCount:
 class TopicPartitions:
     """The cached number of partitions of topics.
 
-    It is waited for as Java's producer does, for ``max.block.ms``: a topic may be about to be
-    created.
+    Like Java's producer, ``count`` waits for ``max.block.ms``: a topic may be about to be created.
     """
 
     def __init__(self, errors: ClusterErrors, max_block_s: float, max_age_s: float) -> None:
@@ -72,8 +71,8 @@ class TopicPartitions:
         """Return the number of partitions of a topic.
 
         :raises UnknownTopicError: if it does not exist, and is not created in time.
-        :raises BrokerUnreachableError: if no broker responds, and none has before.
-        :raises KafkaRequestError: if the cluster refuses.
+        :raises BrokerUnreachableError: if no broker responds, and none has responded before.
+        :raises KafkaRequestError: if the cluster refuses the request.
         """
         cached = self._cache.get(topic)
         if cached is None or refresh or cached.expires.has_passed:
@@ -95,8 +94,8 @@ class TopicPartitions:
             try:
                 return client.partitions(topic, max(0.001, wait.deadline.remaining))
             except KafkaException as error:
-                client.wait(0)  # for the event that says why it could not connect
-                # A broker's error says more than the time-out of the last attempt.
+                client.wait(0)  # for the event with the reason why it could not connect
+                # A broker's error explains more than the time-out of the last attempt.
                 if reason is None or error.args[0].code() not in UNREACHABLE_ERRORS:
                     reason = error.args[0]
             if reason.code() not in METADATA_RETRIABLE_ERRORS or wait.deadline.remaining < _WAIT_S:

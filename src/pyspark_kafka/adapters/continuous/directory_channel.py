@@ -50,7 +50,7 @@ log = logging.getLogger("pyspark_kafka")
 
 
 def digest_of(task: TaskId) -> str:
-    """Return what stands for a task in names: an attempt may be any text."""
+    """Return a digest that names a task in files: an attempt may be any text."""
     text = f"{task.generation} {task.slot} {task.attempt}"
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 

@@ -44,7 +44,7 @@ def shut_down(connected: socket.socket) -> None:
 
 
 class RefusedError(Exception):
-    """What came from the other side is not to be trusted; the text says why, without content."""
+    """Bytes from the other side are not to be trusted; the text gives the reason only."""
 
 
 @final
@@ -57,7 +57,7 @@ class TaskConnection:
     def __init__(self, connected: socket.socket, peer: str, key: bytes, deadline: float) -> None:
         connected.setblocking(False)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Finds hosts that vanished without a word.
+        # Finds hosts that vanished without closing the connection.
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.socket = connected
         self.peer = peer
@@ -160,9 +160,9 @@ _READ_WRITE: Final = selectors.EVENT_READ | selectors.EVENT_WRITE
 
 @final
 class ConnectionLoop:
-    """Accepts, authenticates, receives, sends and pings, in a thread of its own.
+    """Accepts, authenticates, receives, sends and pings, in its own thread.
 
-    Tasks hear from the driver therefore while the driver's own thread waits for a storage.
+    So tasks hear from the driver while the driver's own thread waits for a storage.
     """
 
     def __init__(

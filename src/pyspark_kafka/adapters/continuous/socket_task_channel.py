@@ -131,7 +131,7 @@ class SocketTaskChannel(TaskChannel):
         """Send the rest, and wait until the driver has read it.
 
         A socket that is closed with unread bytes sends a reset (RFC 2525, 2.17), which discards
-        what the driver has not read yet: so its end is awaited.
+        what the driver has not read yet: so the task waits for the driver's end.
         """
         self._socket.settimeout(deadline.remaining)
         self._socket.sendall(self._unsent)

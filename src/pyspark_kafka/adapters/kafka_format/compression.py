@@ -30,7 +30,7 @@ _ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 class Codec(enum.IntEnum):
-    """A codec, with its number in the attributes of a batch."""
+    """A codec; the value is its number in the attributes of a batch."""
 
     NONE = 0
     GZIP = decompression.GZIP

@@ -27,7 +27,7 @@ _SNAPPY_MAX_RATIO: Final = 32
 """Three bytes of snappy decompress to 64 bytes at most."""
 
 _SNAPPY_MAX_WHOLE_BYTES: Final = 4 * 1024 * 1024
-"""A larger block is decompressed piece by piece, which the library cannot."""
+"""Larger blocks are decompressed piece by piece, which the library cannot do."""
 
 _LZ4_HEADER: Final = b"\x04\x22\x4d\x18\x60\x40\x82"
 """The header of a frame of independent blocks of up to 64 kB, without a size and further checksums,
@@ -35,7 +35,7 @@ as Java's client and librdkafka write it."""
 
 _LZ4_BLOCK_BYTES: Final = 64 * 1024
 _LZ4_STORED: Final = 1 << 31
-"""The bit in a block's size that says that the block is not compressed."""
+"""The bit in a block's size that marks a block that is not compressed."""
 
 _PIECE_BYTES: Final = 64 * 1024
 """The most bytes that are requested from a library that allocates its output. Allocators reuse
@@ -55,7 +55,7 @@ FAILURES: Final[tuple[type[Exception], ...]] = (
     ValueError,
     struct.error,
 )
-"""What the codecs' libraries raise for corrupt bytes."""
+"""The errors that the codecs' libraries raise for corrupt bytes."""
 
 
 class Stream(Protocol):

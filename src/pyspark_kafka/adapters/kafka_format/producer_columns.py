@@ -39,7 +39,7 @@ class ProducerColumns:
 
     num_rows: int
     arrays: Flat
-    """What kernels take: timestamps in milliseconds, keys, values, and headers."""
+    """The arguments of kernels: timestamps in milliseconds, keys, values, and headers."""
 
     sizes: Int64Array
     """An upper bound of the bytes of each row's record, with the length before it."""

@@ -51,7 +51,7 @@ class FetchedRecords:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the bytes after the last batch; ``None`` if one is only truncated."""
+        """The fault in the bytes after the last batch; ``None`` if a batch is only truncated."""
         return status.REASONS.get(self.index.problem)
 
 
@@ -81,7 +81,7 @@ class RecordDecoder:
         check_crcs: bool = True,
         oversized: OversizedRecords | None = None,
     ) -> None:
-        """Take what is done with records beyond limits; by default they are errors."""
+        """Take the handling of records beyond limits; by default they are errors."""
         self._oversized = OversizedRecords(RecordLimits()) if oversized is None else oversized
         self._limits = self._oversized.limits.numbers
         memory = DecoderMemory() if memory is None else memory

@@ -97,7 +97,7 @@ class BrokerRequests:
 
         Another broker is asked if ``check`` raises an error of ``RETRIABLE_ERRORS``.
 
-        :raises KafkaProtocolError: if what a broker answers is no response.
+        :raises KafkaProtocolError: if a broker's answer is not a response.
         :raises KafkaTimeoutError: if none answers in time, with the last reason of each.
         :raises RefusedError: if the login or TLS is refused, or something else listens there.
         """
@@ -115,10 +115,11 @@ class BrokerRequests:
                     check(answer)
                 except RETRIABLE_ERRORS as error:
                     if not deadline.has_passed or address not in failures:
-                        # An attempt that is cut short says less than the one before.
+                        # The error of an attempt that is cut short explains less than the one
+                        # before.
                         failures[address] = error
                     if address in self._connections:
-                        # It has answered, and does not know enough yet.
+                        # The broker has answered, and does not know enough yet.
                         self._drop(address)
                         self._backoff.failed(address, time.monotonic(), reason_of(error))
                     self._note_unanswered(address, error, begun)
@@ -152,11 +153,11 @@ class BrokerRequests:
         return found
 
     def connect(self, node: int, make: Callable[[Opened], T], *, waits: bool = True) -> T:
-        """Return what ``make`` makes of a new connection to a broker, which the caller closes.
+        """Return the result of ``make`` for a new connection to a broker; the caller closes it.
 
-        ``waits`` is whether to wait after a failed attempt.
+        With ``waits``, it first waits if the last attempt has just failed.
 
-        :raises NodeNotReadyError: if it does not wait, with why the last attempt failed.
+        :raises NodeNotReadyError: if it does not wait, with the reason of the last failed attempt.
         """
         address = self._address(node)
         if not waits and self._seconds_left(address):

@@ -138,7 +138,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         return found
 
     def _optional(self, call: Callable[[], T]) -> T | None:
-        """Return what only new enough brokers say, and only if the user may know."""
+        """Return a call's result; ``None`` if the broker or the user's rights do not allow it."""
         try:
             with self._errors.one_deadline(), reading():
                 return call()
@@ -151,7 +151,8 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         """Return a setting of a broker; ``None`` if the user may not describe its configuration."""
         broker = self._metadata.brokers()[0].broker_id
         name = str(broker)
-        # Brokers before Kafka 2.4 have no selector: an answer without rights has no rack either.
+        # Brokers before Kafka 2.4 have no selector: an answer without rights does not have the rack
+        # either.
         request = _configs_request(_BROKER, [name], (_BROKER_RACK, REPLICA_SELECTOR))
         found = _configs(self._metadata.send(request, broker))[name]
         return found.get(REPLICA_SELECTOR, "") if _BROKER_RACK in found else None

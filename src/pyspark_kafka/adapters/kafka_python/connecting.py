@@ -46,13 +46,13 @@ _FIRST_VERSIONS: Final = BrokerVersionData((0, 10, 0))
 """The versions to use until a broker names its own."""
 
 _HANDSHAKE_VERSION: Final = 1
-"""The first whose messages have headers: brokers say then why they refuse a login (KIP-152)."""
+"""The first whose messages have headers: brokers then explain a refused login (KIP-152)."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ConnectionSettings:
-    """The same for all brokers of a cluster."""
+    """The settings that are the same for all brokers of a cluster."""
 
     client_id: str = "pyspark-kafka"
     socket_options: Sequence[SocketOption] = ()

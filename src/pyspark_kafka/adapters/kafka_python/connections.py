@@ -56,7 +56,7 @@ _DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 
 _HEAD_BYTES: Final = 4
 _TLS_ALERT: Final = b"\x15\x03"
-"""How a listener with TLS answers what is not TLS (RFC 8446, section 5.1)."""
+"""The answer of a listener with TLS to a request without TLS (RFC 8446, section 5.1)."""
 
 _ACTIONS: Final = {EVENT_READ: "answer", EVENT_WRITE: "take a request"}
 
@@ -64,7 +64,7 @@ _ACTIONS: Final = {EVENT_READ: "answer", EVENT_WRITE: "take a request"}
 class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
     """A broker announces a response that is larger than anything it was asked for.
 
-    It is not retried: a record that is too large stays so.
+    The request is not retried: the response would be as large again.
     """
 
     def __init__(self, broker: str, size: int, max_size: int) -> None:
@@ -95,7 +95,7 @@ class BrokerConnection:
     """A connection to one broker, for requests whose responses come in order. Not thread-safe.
 
     Sending and receiving raise ``OSError`` if the connection is lost, and ``KafkaProtocolError`` if
-    what comes is no response to the oldest request.
+    the bytes are not a response to the oldest request.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class BrokerConnection:
     ) -> None:
         """Take a connection that nothing else uses.
 
-        A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
+        Sending a request may take ``timeout_ms``, and so may receiving its whole response.
         """
         self.peer = opened.peer
         """The broker, for messages."""
@@ -125,7 +125,7 @@ class BrokerConnection:
         if time.monotonic() > self._expires_at:
             return True
         if self._times.is_awaited or isinstance(self._socket, ssl.SSLSocket):
-            # TLS may receive messages of its own.
+            # TLS may receive its own messages.
             return False
         return is_ready(self._socket, EVENT_READ, 0)
 
@@ -133,7 +133,7 @@ class BrokerConnection:
     def is_overdue(self) -> bool:
         """Whether the response to the oldest request should be complete by now.
 
-        The caller may have had other things to do: what is there is received first.
+        The caller may have been busy: bytes that have come are received first.
         """
         self._times.look(time.monotonic())
         if self.seconds_left:
@@ -148,7 +148,7 @@ class BrokerConnection:
 
     @property
     def has_decrypted(self) -> bool:
-        """Whether bytes wait that TLS has decrypted, for which the socket is not readable."""
+        """Whether decrypted bytes wait in TLS: the socket is not readable for them."""
         return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def fileno(self) -> int:
@@ -277,7 +277,7 @@ class FetchConnection(BrokerConnection):
         self._settings = settings
         self._topics: Mapping[UUID | None, str] = NO_TOPICS
         self.asks_by_id = False
-        """Whether the last request had topic ids for names."""
+        """Whether the last request had topic ids instead of names."""
 
         self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
         """The positions of the request in flight."""

@@ -67,7 +67,7 @@ class CoordinatorClient:
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
 
     def connect(self) -> None:
-        """Connect before there are requests, if that works at once."""
+        """Connect before there are requests, if that is possible at once."""
         with suppress(*RETRIABLE_ERRORS):
             self._connected()
 
@@ -149,7 +149,7 @@ class CoordinatorClient:
             self._cycle.succeeded(request, now)
 
     def _disconnect(self, error: Exception) -> None:
-        """Find the coordinator again; what is in flight is sent again."""
+        """Find the coordinator again; requests in flight are sent again."""
         self.close()
         self._requests.forget_coordinator(self._key, self._kind)
         failed, self._in_flight = self._in_flight, deque()

@@ -61,7 +61,7 @@ class CoordinatorRequests:
         return node
 
     def forget_coordinator(self, key: str, kind: CoordinatorType) -> None:
-        """Find a coordinator again before it is returned again."""
+        """Forget a coordinator: the next call finds it again."""
         self._coordinators.pop((kind, key), None)
 
     def ask_coordinator(
@@ -71,7 +71,7 @@ class CoordinatorRequests:
         kind: CoordinatorType,
         check: Callable[[Any], Any] = check_response,
     ) -> Any:
-        """Return what ``check`` makes of a coordinator's response, or raises for its errors.
+        """Return the result of ``check`` for a coordinator's response, or raise its error.
 
         :raises KafkaError: if an error does not pass in time.
         """
@@ -95,7 +95,7 @@ class CoordinatorRequests:
     ) -> dict[TopicPartition, GroupOffset]:
         """Return a group's offsets, ``None`` for all, without partitions that have none.
 
-        If they are to be stable, once no open transaction is about to change them (KIP-447).
+        With ``is_stable``, wait while an open transaction is about to change them (KIP-447).
         """
         topic = OffsetFetchRequest.OffsetFetchRequestTopic
         topics = [

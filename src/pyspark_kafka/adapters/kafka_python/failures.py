@@ -178,7 +178,7 @@ class ErrorMapper:
         return KafkaRequestError(request, error.__name__ if error is kind else str(error))
 
     def refused(self, error: Exception) -> PysparkKafkaError | None:
-        """Return why a connection failed if another one would fail as well, else ``None``."""
+        """Return the reason of a failed connection if another one would fail too, else ``None``."""
         if isinstance(error, RefusedError):
             return error.error
         if isinstance(error, PysparkKafkaError):
@@ -188,7 +188,7 @@ class ErrorMapper:
             return TlsError(self.bootstrap_servers, TlsFailure.TLS_EXPECTED, reason)
         is_passing = isinstance(error, OSError | kafka_errors.KafkaError)
         if isinstance(error, _LOGIN_ERRORS) or (self.mechanism and not is_passing):
-            # What is neither a broker's nor the network's is the mechanism's own.
+            # An error of neither the broker nor the network is the mechanism's own.
             return AuthenticationError(
                 self.bootstrap_servers, self.mechanism, self.user, reason_of(error)
             )
@@ -196,14 +196,15 @@ class ErrorMapper:
         return failure and TlsError(self.bootstrap_servers, failure, reason_of(error))
 
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
-        """Return what a call returns, repeated while its errors may pass and the time is not up."""
+        """Return a call's result, repeating the call while its errors may pass and time remains."""
         reason: Exception | None = None
         with self.one_deadline() as deadline:
             while True:
                 try:
                     return call()
                 except RETRIABLE_ERRORS as error:
-                    # An attempt that the deadline cuts short says less than the one before.
+                    # The error of an attempt that the deadline cuts short explains less than the
+                    # one before.
                     if reason is None or not isinstance(error, _TIMED_OUT):
                         reason = error
                 still_waiting()
@@ -213,7 +214,7 @@ class ErrorMapper:
 
 
 def class_of(error: type[Exception], classes: Mapping[type[Exception], T]) -> T | None:
-    """Return what a mapping has for an error, or for the nearest of its bases."""
+    """Return a mapping's value for an error's class, or for the nearest of its bases."""
     return next((classes[base] for base in error.__mro__ if base in classes), None)
 
 
@@ -225,7 +226,7 @@ def failure_of(error: type[Exception], message: str) -> Failure:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, without the names of kafka-python's classes."""
+    """Return the text of an error, without the names of kafka-python's classes."""
     if isinstance(error, kafka_errors.UnknownBrokerIdError):
         return f"the metadata name broker {error.args[0]}, and no address of it"
     said = "; ".join(map(str, error.args)).removeprefix("SaslAuthenticationFailedError: ")

@@ -115,7 +115,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
     ) -> dict[TopicPartition, int]:
         with self._errors.one_deadline():
-            # Those who led the partitions a moment ago are asked at once: mostly they still do.
+            # The last known leaders are asked at once: they mostly still lead the partitions.
             if self._by_leader(wanted):
                 with suppress(kafka_errors.KafkaError, OSError):
                     return self._ask_leaders(wanted)
@@ -203,7 +203,7 @@ def _partitions(topic: Any) -> list[TopicPartition]:
 def _offsets(
     responses: Iterable[Any], wanted: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the offsets that were asked for, of those that responses have.
+    """Return those of the requested offsets that the responses have.
 
     :raises KafkaError: if one has an error.
     """

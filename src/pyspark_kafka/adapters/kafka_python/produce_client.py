@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @final
 class ProduceClient:
-    """Performs what ``Sender`` asks for; used by one thread, and not after it has raised."""
+    """Performs the actions that ``Sender`` requests; used by one thread, until it has raised."""
 
     def __init__(
         self, factory: ProducerFactory, on_delivery: Callable[[Rows], None] | None = None
@@ -87,7 +87,7 @@ class ProduceClient:
         self._sender.join_transaction(transaction)
 
     def partitions_added(self, partitions: Iterable[TopicPartition]) -> None:
-        """Write to partitions that the caller has added to the transaction itself."""
+        """Note partitions that the caller has added to the transaction itself."""
         self._sender.partitions_added(partitions)
 
     def append(self, partition: TopicPartition, rows: Rows) -> None:
@@ -103,7 +103,7 @@ class ProduceClient:
             self._perform_next()
 
     def flush(self) -> DeliveryStats:
-        """Wait until all is acknowledged, and return what was since the last call."""
+        """Wait until all is acknowledged, and return the counts since the last call."""
         while not self._sender.is_settled:
             self._perform_next()
         return self._sender.take_stats()
@@ -218,7 +218,7 @@ class ProduceClient:
             try:
                 self._requests.add_partitions(transaction, partitions)
             except kafka_errors.UnknownTopicOrPartitionError:
-                # It was repeated for long enough for a new topic to become known.
+                # The request was repeated for long enough for a new topic to become known.
                 with suppress(*RETRIABLE_ERRORS):
                     self._require(partitions)
                 raise
@@ -262,7 +262,7 @@ class ProduceClient:
     ) -> int | None:
         """Return a leader that is connected; ``None`` while it is not to be connected to.
 
-        What cannot be connected to is added to ``unreachable``, and not tried for the next
+        Brokers that cannot be connected to are added to ``unreachable``, and not tried for the next
         partition.
         """
         node = self._metadata.leader(partition)

@@ -1,4 +1,4 @@
-"""Records by fetch requests of our own, over connections that kafka-python makes."""
+"""Records by this library's own fetch requests, over connections that kafka-python makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing with record batches of our own, sent over kafka-python's connections."""
+"""Writing with this library's own record batches, sent over kafka-python's connections."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ INVALID: Final = (
     AttributeError,
     OverflowError,
 )
-"""What reading raises if a response is truncated, or a field has a value that it never has."""
+"""The errors of reading a response that is truncated or has an invalid field."""
 
 
 class TlsExpectedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
@@ -57,7 +57,7 @@ def reading(broker: str = "") -> Iterator[None]:
 def unique(items: Iterable[tuple[K, V]]) -> dict[K, V]:
     """Return a mapping of keys to values.
 
-    :raises KafkaProtocolError: if a key occurs twice: which value is true is not known.
+    :raises KafkaProtocolError: if a key occurs twice: the right value is not known.
     """
     found: dict[K, V] = {}
     for key, value in items:
@@ -100,7 +100,7 @@ def answered_partitions(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
 def check_topics(described: Iterable[Any]) -> None:
     """Check the topics of a ``MetadataResponse``.
 
-    :raises KafkaProtocolError: if one has partitions as no topic has.
+    :raises KafkaProtocolError: if the partitions of one are invalid.
     """
     for topic in described:
         found = [0] if topic.error_code else [each.partition_index for each in topic.partitions]
@@ -126,7 +126,7 @@ def check_offsets(
 def check_response(answer: Any) -> Any:
     """Return a response, unless it has an error to raise.
 
-    :raises KafkaProtocolError: if it lacks what every response has.
+    :raises KafkaProtocolError: if it lacks a field that every response has.
     """
     with reading():
         codes = [getattr(answer, "error_code", 0)]

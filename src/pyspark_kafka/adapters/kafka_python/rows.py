@@ -103,7 +103,7 @@ class BatchPartitioner:
         return list(zip(map(TopicPartition, names, numbers), rows, strict=True))
 
     def change_sticky_partitions(self) -> None:
-        """Let rows without a key go on with other partitions: what was written is sent."""
+        """Choose other partitions for rows without a key: the rows before were sent."""
         self._rows.change_sticky_partitions()
 
     def _partition_counts(self, topics: Sequence[str], *, refresh: bool = False) -> list[int]:

@@ -36,7 +36,7 @@ _NO_LAYER: Final = 1
 """Bit of the layers that a broker offers: neither integrity nor encryption, which TLS has."""
 
 _KRB5: Final = -1_765_328_384
-"""``ERROR_TABLE_BASE_krb5``: what the numbers of RFC 4120 are counted from."""
+"""``ERROR_TABLE_BASE_krb5``: the base of the error numbers of RFC 4120."""
 
 _TRANSIENT: Final = frozenset(
     {
@@ -85,7 +85,7 @@ def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
             raise SaslAuthenticationFailedError(
                 "GSSAPI: the broker requires a security layer of SASL, which Kafka does not have"
             )
-        # Without a layer the largest message is 0, and the ticket says who the user is.
+        # Without a layer the largest message is 0, and the user is the ticket's.
         yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), encrypt=False).message
 
 
@@ -216,8 +216,8 @@ MECHANISMS: Final[Mapping[str, Callable[[Login, str], Messages]]] = {
 def checked_login(login: Login) -> Login:
     """Return a login that can be used, by one of these mechanisms; MSK's listeners accept tokens.
 
-    :raises ValueError: if the package for Kerberos is missing, the keytab cannot be read, or what
-        gets tokens cannot be used.
+    :raises ValueError: if the package for Kerberos is missing, the keytab cannot be read, or the
+        token provider cannot be used.
     :raises MissingDependencyError: if the extra for a cloud's tokens is not installed.
     """
     if login.mechanism == AWS_MSK_IAM:

@@ -178,7 +178,7 @@ OWN_SETTINGS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return the broker's version if librdkafka's settings say not to request it."""
+    """Return the broker's version if librdkafka's settings disable requesting it."""
     if boolean(settings.get(_VERSION_REQUEST, "true")):
         return {}
     parts: Iterable[str] = settings.get(_VERSION_FALLBACK, "0.10.0").split(".")

@@ -1,4 +1,4 @@
-"""Sockets that are connected to brokers, through a proxy or TLS where the settings say so."""
+"""Sockets that are connected to brokers, through a proxy or TLS where the settings ask for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..security.tls_context import CurrentContext
 
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
-"""How a TLS handshake ends if the broker ends, or does not speak TLS."""
+"""The errors of a TLS handshake if the broker ends, or does not speak TLS."""
 
 SocketOption = tuple[int, int, int]
 
@@ -95,7 +95,7 @@ def open_socket(
 def _first(
     host: str, port: int, deadline: Deadline, connect: Callable[[Address, Deadline], socket.socket]
 ) -> socket.socket:
-    """Return what ``connect`` makes of the first address of a host that answers."""
+    """Return the result of ``connect`` for the first address of a host that answers."""
     failures: list[str] = []
     addresses = _addresses(host, port, deadline)
     for address in addresses:
@@ -157,7 +157,7 @@ def _open_through(
 ) -> socket.socket:
     """Return a socket that a proxy has connected; only ``socks5`` resolves the name here.
 
-    :raises KafkaConnectionError: if it has not; the reason has no password.
+    :raises KafkaConnectionError: if the proxy fails; the reason has no password.
     """
     from python_socks import ProxyError, ProxyType
     from python_socks.sync import Proxy

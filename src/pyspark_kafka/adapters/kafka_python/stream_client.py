@@ -34,7 +34,7 @@ reused."""
 
 @final
 class KafkaPythonStreamClient(StreamClient):
-    """Waits for the responses to fetches and to what is written at the same time."""
+    """Waits for responses to fetch and produce requests at the same time."""
 
     def __init__(
         self, source: SourceOptions, sink: SinkOptions | None, continuous: ContinuousSettings

@@ -62,7 +62,7 @@ _MAX_REPEATED: Final = 16
 
 @final
 class AtLeastOnceSink(StreamSink):
-    """Writes as one producer, idempotent as its settings say."""
+    """Writes as one producer; its settings choose idempotence."""
 
     def __init__(self, options: SinkOptions) -> None:
         """Connect to nothing yet; raise as ``client_settings`` for the options."""
@@ -145,7 +145,7 @@ class _TransactionalWriter:
         self._producer = factory.new_client()
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
-        # Most transactions have the same requests, and outputs may go to ever different partitions.
+        # Most transactions have the same requests, but outputs may always go to new partitions.
         self._encoded = lru_cache(maxsize=_MAX_REPEATED)(self._encode)
         self._coordinator, self._group = (
             CoordinatorClient(key, kind, factory, requests, self.cycle, self._rights)
@@ -202,8 +202,8 @@ class _TransactionalWriter:
     def close(self) -> None:
         """Close all connections, and abort the transaction if nothing else is in flight.
 
-        Otherwise what is in flight might come after the abort. The next producer with the
-        transactional id aborts it, or its time-out.
+        Otherwise requests in flight might arrive after the abort. The next producer with the
+        transactional id aborts the transaction, or the time-out does.
         """
         with ExitStack() as closing:
             closing.callback(self._group.close)
@@ -329,7 +329,7 @@ class ExactlyOnceSink(StreamSink):
                     closing.callback(writer.close)
 
     def _await_end(self, partitions: Collection[TopicPartition]) -> None:
-        """Wait until what was written of partitions before is committed; some are new."""
+        """Wait until earlier outputs of partitions are committed; some partitions are new."""
         errors = self._factory.errors
         with self._mapped_errors(), errors.one_deadline() as deadline:
             while unsettled := [
@@ -363,7 +363,7 @@ class ExactlyOnceSink(StreamSink):
                     partition, transaction, group_id, self._factory, self._requests
                 )
             found = self._requests.committed_offsets(group_id, partitions)
-            # Waits for no transaction of other tasks, which may have ever new ones.
+            # Does not wait for transactions of other tasks, which may always begin new ones.
             others = self._requests.committed_offsets(group_id, None, is_stable=False)
             self._settings.require_unsealed([*others.values(), *found.values()])
             with errors.one_deadline(MAX_ATTEMPT_S):

@@ -106,7 +106,7 @@ class TransactionRequests(CoordinatorRequests):
         self._of_coordinator(transaction.transactional_id, end_request(transaction, commit=commit))
 
     def describe(self, transactional_ids: Collection[str]) -> dict[str, TransactionDescription]:
-        """Return what the coordinators know of transactional ids; unknown ids are missing.
+        """Return the coordinators' descriptions of transactional ids; unknown ids are missing.
 
         :raises IncompatibleBrokerVersion: if a broker is older than Kafka 3.0 (KIP-664).
         """
@@ -289,7 +289,7 @@ def _producer(answer: Any) -> tuple[int, int]:
 
 
 def _description(state: Any) -> TransactionDescription:
-    """Return what a response says of one transactional id.
+    """Return a response's description of one transactional id.
 
     :raises ValueError: if Kafka has no such state.
     """

@@ -64,8 +64,8 @@ DIVERGING_VERSION: Final = 12
 """The first version that compares epochs (KIP-595), and the first with compact fields."""
 
 BY_ID_VERSION: Final = 13
-"""The version with topic ids for names (KIP-516): a topic that was deleted and created again is not
-taken for the old one."""
+"""The version with topic ids instead of names (KIP-516): a recreated topic is not taken for the old
+one."""
 
 NO_REPLICA: Final = -1
 _FETCH: Final = 1
@@ -191,7 +191,7 @@ def _topic(name: str, topic_id: UUID | None, version: int) -> bytes:
 
 
 class FetchedData(NamedTuple):
-    """What a broker sent of one partition."""
+    """The part of a response that is for one partition."""
 
     error: type[kafka_errors.KafkaError]
     preferred_replica: int
@@ -240,7 +240,7 @@ class FetchResponse:
         return cls(kafka_errors.for_code(error_code), throttle_ms / 1_000, partitions)
 
     def of_partition(self, partition: TopicPartition) -> FetchedData:
-        """Return what was sent of a partition; an error if it was left out."""
+        """Return the data of a partition; an error if it was left out."""
         found = self.partitions.get(partition)
         if found is not None:
             return found
@@ -390,7 +390,7 @@ class ProduceSettings:
 def responses_of(
     frame: memoryview, version: int, correlation_id: int
 ) -> dict[TopicPartition, Failure | None]:
-    """Read a response's frame, without its length, and return what failed for each partition.
+    """Read a response's frame, without its length, and return the failure of each partition.
 
     :raises KafkaProtocolError: if it is not the response to that request.
     """
@@ -409,7 +409,7 @@ def responses_of(
 def _failure(answered: Any) -> Failure | None:
     if not answered.error_code:
         return None
-    # What is said of a record tells more: of a timestamp, the range that it should be in.
+    # The error of a record has more facts: for a timestamp, the allowed range.
     messages = [error.batch_index_error_message for error in answered.record_errors or ()]
     messages.append(answered.error_message)
     return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, messages), ""))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "pyspark_kafka"
 MANIFEST: Final = "kernels.json"
-"""Beside this module: the library's file, its digest, its platform, and those of its sources."""
+"""The file beside this module that has the library's name and platform, and all digests."""
 
 
 @final
@@ -47,7 +47,7 @@ def kernel_library() -> KernelLibrary:
 
 
 def load_library(folder: Traversable, package: Traversable) -> KernelLibrary:
-    """Check and load the library that a folder has for the modules of a package.
+    """Check and load the library in a folder for the modules of a package.
 
     :raises KernelLibraryError: if it cannot be used.
     """
@@ -97,7 +97,7 @@ _MACHINES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def _has_changed(source: Traversable, known: str) -> bool:
-    """Return whether a module is another one; an installation may have no sources."""
+    """Return whether a module has changed; an installation may have no sources."""
     try:
         return digest(source.read_bytes()) != known
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _has_changed(source: Traversable, known: str) -> bool:
 def _loaded(library: Traversable, code: bytes) -> ctypes.CDLL:
     if isinstance(library, Path):
         return ctypes.CDLL(str(library))
-    # In a zip, from which no system loads a library.
+    # It is in a zip, and no system loads a library from one.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pyspark_kafka_kernels")
         with os.fdopen(descriptor, "wb") as file:
