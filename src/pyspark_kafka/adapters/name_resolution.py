@@ -17,7 +17,7 @@ Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, tu
 """As ``socket.getaddrinfo`` returns it."""
 
 _lookups: Final[dict[tuple[int, str], Future[list[Address]]]] = {}
-"""What is being asked for, by process (threads do not survive a fork) and host."""
+"""The look-ups in progress, by process (threads do not survive a fork) and host."""
 
 
 class UnresolvedError(TimeoutError):
@@ -27,7 +27,7 @@ class UnresolvedError(TimeoutError):
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
     """Return the addresses of a host for TCP.
 
-    What is not found in time is asked for on, by a thread for which later calls wait.
+    If the addresses are not found in time, a thread continues to ask, and later calls wait for it.
 
     :raises UnresolvedError: if they are not found in time.
     :raises OSError: if the host has none.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Labeled = tuple[list[str], T]
-"""The values of labels, and what has them."""
+"""The values of labels, and the object that has them."""
 
 Gauges = Sequence[tuple[str, str, Callable[[T], "float | None"]]]
 """The suffix of each gauge's name, what it means, and how it is measured, if there is a value."""

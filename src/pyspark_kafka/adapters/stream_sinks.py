@@ -1,4 +1,4 @@
-"""Sinks of continuous queries: what every client tracks."""
+"""Sinks of continuous queries: the state that every client tracks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StreamSink(ABC):
-    """The part of ``StreamClient`` that writes; its methods mean what they mean there."""
+    """The part of ``StreamClient`` that writes; its methods have the same contracts."""
 
     def __init__(self) -> None:
         self._tracker = OutputTracker()
@@ -31,11 +31,11 @@ class StreamSink(ABC):
         return offsets
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:  # noqa: B027  # a hook
-        """Deliver what was written of partitions; nothing more is."""
+        """Deliver the outputs that were written for partitions, and accept no more of them."""
 
     @abstractmethod
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        """Write what was made of polled records, and send it at once."""
+        """Write the outputs of polled records, and send them at once."""
 
     def send(self) -> float:
         """Send what can be sent, take acknowledgements, and raise what could not be delivered.
@@ -49,7 +49,7 @@ class StreamSink(ABC):
         return ()
 
     def renew(self) -> None:  # noqa: B027  # a hook
-        """Go on with new producers if certificates or keys were replaced, once all is written."""
+        """Continue with new producers once all is written if certificates or keys were replaced."""
 
     @property
     def takes_outputs(self) -> bool:
@@ -87,5 +87,5 @@ class NoSink(StreamSink):
 def later(
     offsets: PartitionOffsets, committed: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Return the greater of each offset and the one that is committed, if there is one."""
+    """Return the greater of each offset and the committed one, if there is one."""
     return {each: max(offset, committed.get(each, offset)) for each, offset in offsets.items()}

@@ -1,7 +1,7 @@
 """Checks of options and of their client before it connects.
 
-Spark makes a source in a process of its own, which checks options and ends. A container takes
-longer to import there than the client does, so that there is one only if plug-ins configure it.
+Spark makes a source in a separate process, which checks options and ends. There, importing a
+container takes longer than importing the client, so it is made only if plug-ins configure it.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ ContainerT = TypeVar("ContainerT", bound=containers.Container)
 ANY_TASK: Final = TaskIdentity()
 
 MAX_REQUEST_S: Final = 4.0
-"""How long a query waits for silent brokers where it has other work to do, such as to stop."""
+"""How long a query waits for silent brokers when it has other work to do, such as stopping."""
 
 
 def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterator[AdapterT]:
@@ -152,7 +152,7 @@ def _metadata_log(path: StoragePath | None, name: str | None = None) -> Metadata
 
 
 def short_attempts() -> Callable[[str], AbstractContextManager[Deadline]]:
-    """Return what limits requests by their kind: to 1 s, and to more after a time-out."""
+    """Return a function that limits requests by their kind: to 1 s, and more after a time-out."""
     return partial(Attempts(MAX_REQUEST_S).next, within)
 
 
@@ -295,7 +295,7 @@ class Container(containers.DeclarativeContainer):
     """Finds the rack of a task's host, for queries with the option ``clientRackFrom``."""
 
     stream_client = providers.Callable(_stream_client, client, options)
-    """Of a task of a continuous query: ``stream_client(sink_options, settings)``."""
+    """The client of a continuous query's task: ``stream_client(sink_options, settings)``."""
 
     _legacy_planner = providers.Factory(
         RangePlanner, offset_reader, options, events, legacy_partition_offset_changed

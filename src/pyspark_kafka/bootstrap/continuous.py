@@ -65,7 +65,7 @@ MAX_REPORT_S = 0.5
 @final
 @dataclass(frozen=True, slots=True)
 class ConstantFunction:
-    """A factory of a function that needs nothing to be opened."""
+    """A factory of a function that needs no resources."""
 
     function: RecordFunction
 
@@ -130,7 +130,7 @@ class TaskProgram:
 
     @contextmanager
     def _encoding(self) -> Iterator[Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
-        """Yield what encodes the rows for a sink that has formats."""
+        """Yield the encoder of the rows for a sink that has formats."""
         if self.sink is None or not self.sink.values:
             yield None
             return
@@ -240,7 +240,7 @@ def _with_schema_files(sink: SinkOptions | None) -> SinkOptions | None:
 def _with_schemas(
     container: Container, source: SourceOptions
 ) -> tuple[SourceOptions, TypedSchema | None]:
-    """Return the options of tasks, which read what decoding needs, and the typed columns."""
+    """Return the options of tasks, with the columns that decoding needs, and the typed columns."""
     if not source.values:
         return source, None
     typed = container.value_schemas().settle()

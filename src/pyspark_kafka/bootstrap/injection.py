@@ -1,7 +1,7 @@
 """dependency-injector without pydantic and the web frameworks, which it imports if it finds them.
 
-Each of Spark's Python workers would load them, for some hundred milliseconds. It only compares
-classes with theirs, and of a class that is not loaded there are no instances.
+Each of Spark's Python workers would load them, for some hundred milliseconds. dependency-injector
+only compares classes with theirs, and a class that is not loaded has no instances.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPTIONAL: Final = (
     "starlette.requests",
     "werkzeug.local",
 )
-"""What dependency-injector tries to import. It looks for pydantic only without its settings."""
+"""Modules that dependency-injector tries to import: pydantic only if its settings are missing."""
 
 
 class _Unloaded(type):
@@ -51,7 +51,7 @@ class _StandIn(ModuleType):
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Put modules that are not loaded in place of the optional ones, if no other thread sees it."""
+    """Replace the optional modules that are not loaded, if no other thread can see it."""
     alone = threading.active_count() == 1
     names = [name for name in OPTIONAL if alone and name not in sys.modules]
     sys.modules.update({name: _StandIn(name) for name in names})

@@ -1,4 +1,4 @@
-"""Where the operator of a Spark installation says what queries may set."""
+"""The policy of a Spark installation's operator about options, from its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLE: Final = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 """Spark's Python workers have the environment of their JVM, which no option and no SQL changes."""
 
 SPARK_SETTING: Final = "spark.sql.kafka.disallowedOptions"
-"""The JVM connector's (SPARK-59328). Spark passes it to no Python worker."""
+"""The JVM connector's setting (SPARK-59328). Spark passes it to no Python worker."""
 
 SESSION_VARIABLE: Final = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
 """Passes that setting on. A JVM may have a ``VARIABLE`` that its Python driver does not see, from

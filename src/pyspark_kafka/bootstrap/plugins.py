@@ -173,7 +173,7 @@ def configure(container: Container, group: str) -> None:
 
 
 def _installed(group: str, name: str, kind: type[PluginT]) -> PluginT | None:
-    """Return the object of the only entry point with a name; ``None`` if there is no such one.
+    """Return the object of the only entry point with a name; ``None`` if there is none.
 
     :raises PluginError: if it cannot be imported, is of another kind, or its name is not unique.
     """

@@ -61,7 +61,7 @@ class ContainerPool:
     """Leases a container to one user at a time, by options, in the process that created it.
 
     A thread closes what has been idle for too long. It runs while anything is idle. ``logins`` are
-    those that were refused to any container.
+    the refused logins of all containers.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class RefusedLogins:
 
 
 def _digest(options: SourceOptions | SinkOptions) -> bytes:
-    """Return what stands for a login: its settings hold passwords, which are not kept."""
+    """Return a digest of a login: its settings hold passwords, which are not kept."""
     settings = sorted(each for each in options.kafka if each[0].startswith(_OF_LOGINS))
     content = json.dumps([options.client, settings]).encode()
     return hashlib.blake2b(content, key=_DIGEST_KEY, digest_size=16).digest()

@@ -89,7 +89,7 @@ USE_CASES: UseCases = ContainerUseCases()
 def range_frames(
     spark: SparkSession, options: SourceOptions
 ) -> Callable[[Sequence[OffsetRange]], DataFrame]:
-    """Return what loads the batches of a ``KafkaSource`` as data frames of a session.
+    """Return the function that loads the batches of a ``KafkaSource`` as a session's data frames.
 
     :raises OptionsError: if the options need the operator's permission: tasks would refuse them.
     """

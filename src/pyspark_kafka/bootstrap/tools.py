@@ -1,4 +1,4 @@
-"""What the command line and listeners use: each part with its clients, which it closes afterwards.
+"""Parts for the command line and listeners, each with its clients, which it closes afterwards.
 
 Those that take ``SourceOptions`` raise ``OptionsError`` if the value of the option ``client`` is
 unknown; those that take checkpoints, ``UnsupportedFeatureError`` if their storage is not supported.
@@ -72,7 +72,7 @@ def checkpoint_watch_for(
     max_counted: int,
     timeout_seconds: float,
 ) -> Iterator[CheckpointWatch]:
-    """Yield what measures the lag behind checkpoints; the rest is as in ``lag_monitor_for``."""
+    """Yield a watch of the lag behind checkpoints; the rest is as in ``lag_monitor_for``."""
     from ..adapters.checkpoints.files import stored_query_id
     from ..application.lag.monitor import CheckpointWatch, WatchedCheckpoint
 
@@ -126,7 +126,7 @@ def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:
 
 @contextmanager
 def offset_targets_for(options: SourceOptions) -> Iterator[OffsetTargets]:
-    """Yield what resolves offsets in Kafka."""
+    """Yield the resolver of offsets in Kafka."""
     from ..application.checkpoints.offsets import OffsetTargets
 
     with closing_clients(container_for(options)) as container:
@@ -149,9 +149,9 @@ def sink_entry(checkpoint: StoragePath) -> SinkLogEntry | None:
 
 @contextmanager
 def record_tail_for(options: SourceOptions) -> Iterator[RecordTail]:
-    """Yield what reads a topic as records arrive. It writes no dead letters.
+    """Yield the reader of a topic's records as they arrive. It writes no dead letters.
 
-    :raises OptionsError: if values cannot be decoded as the options say.
+    :raises OptionsError: if values cannot be decoded with the options.
     """
     from ..application.reading.record_tail import RecordTail
     from ..domain.continuous.settings import ContinuousSettings
@@ -197,7 +197,7 @@ def letter_counter_for(options: SourceOptions, topic: str) -> Iterator[LetterCou
 def letter_replay_for(
     options: SourceOptions, topic: str | None, *, is_dry: bool = False
 ) -> Iterator[LetterReplay]:
-    """Yield what writes records back: to ``topic``, or to their own topics.
+    """Yield the writer that puts records back: into ``topic``, or into their own topics.
 
     :raises OptionsError: if the client cannot write.
     """
@@ -218,10 +218,10 @@ def doctor_for(
     java: Callable[[], str],
     spark: Callable[[], SparkFacts] | None = None,
 ) -> Iterator[Doctor]:
-    """Yield what checks a cluster.
+    """Yield the doctor of a cluster.
 
     ``java`` returns the path of a Java for Spark, or raises. ``spark`` starts a session, and
-    returns what it has.
+    returns its facts.
 
     :raises OptionsError: if a bootstrap server is not ``host:port``.
     """

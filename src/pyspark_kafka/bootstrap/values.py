@@ -74,5 +74,5 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
         patience_s = min(PATIENCE_S, settings.timeout_ms / 1_000)
         return SchemaCache(HttpSchemaRegistry(settings), patience_s=patience_s)
     except ValueError as error:
-        # Not chained: the option may hold a key in place of a file.
+        # Not chained: the option may hold a key instead of a file.
         raise OptionsError([str(error)]) from None

@@ -33,7 +33,7 @@ MODULES: Final = (
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
 )
-"""The modules that a first task imports, besides those of its client."""
+"""The modules that a first task imports, without those of its client."""
 
 
 def archives_last(path: Sequence[str]) -> list[str]:
@@ -57,7 +57,7 @@ def prefer_installed() -> None:
 
 
 def preload() -> None:
-    """Load what a first task needs, for every installed client, without connecting.
+    """Load the modules for a first task, for every installed client, without connecting.
 
     Formats of values are not loaded, as most queries have none.
     """
@@ -76,8 +76,8 @@ def preload() -> None:
             with suppress(ImportError):
                 client.preload()
     kernel_library()
-    # PyArrow imports pandas, where it is installed, for the first value of Python's that it
-    # converts: 0.15 s of each first task. One that does not fit numpy raises more than ImportError.
+    # PyArrow imports pandas, where it is installed, for the first Python value that it converts:
+    # 0.15 s of each first task. A pandas that does not fit numpy raises more than ImportError.
     with suppress(Exception):
         pa.scalar("")
 

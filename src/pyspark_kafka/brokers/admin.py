@@ -1,7 +1,7 @@
 """Requests to brokers: with kafka-python's admin client, and to one given broker.
 
 Clients choose the broker of a request by themselves; to find out whether all brokers have seen a
-change, each needs a request of its own.
+change, each broker needs its own request.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def upgrade_features(admin: Any) -> dict[str, int]:
     newer = {
         name: feature["supported"][1]
         for name, feature in admin.describe_features().items()
-        # A static quorum of controllers has no feature of its own (KIP-853).
+        # A static quorum of controllers does not have its own feature (KIP-853).
         if name != "kraft.version"
         and feature["supported"][1] > feature.get("finalized", _NOT_FINALIZED)[1]
     }

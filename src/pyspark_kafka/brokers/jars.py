@@ -38,12 +38,12 @@ _WITHOUT_POMS: Final = (
 
 
 SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""Java's options to say nothing of an archive that is missing or does not fit."""
+"""Java's options to log nothing about an archive that is missing or does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A Maven artifact: group, name and version, and of archives the extension and classifier."""
+    """A Maven artifact: group, name and version, and for archives the extension and classifier."""
 
     group: str
     name: str
@@ -147,7 +147,7 @@ def _installed_spark() -> str:
     try:
         return version("pyspark")
     except PackageNotFoundError:
-        # `resolve` says so, unless the jars are cached.
+        # `resolve` raises this error unless the jars are cached.
         return ""
 
 
@@ -208,7 +208,7 @@ def ivy_module(jars: JarSet) -> str:
 
 
 def _archive(artifact: Artifact) -> str:
-    """Return what names an artifact that is no jar, or is one of several jars."""
+    """Return Ivy's element of an artifact that is not a jar, or is one of several jars."""
     if (artifact.extension, artifact.classifier) == ("jar", ""):
         return ""
     classifier = f' m:classifier="{artifact.classifier}"' if artifact.classifier else ""

@@ -68,7 +68,7 @@ def major_version(answer: str) -> int | None:
 
 
 def version_answer(java: Path) -> str:
-    """Return what a Java says about its version, or an empty text if it says nothing."""
+    """Return a Java's output about its version, or an empty text if it has none."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"],

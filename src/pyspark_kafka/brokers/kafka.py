@@ -47,7 +47,7 @@ _HEADER: Final = struct.Struct(">qi")
 
 _LAST_OFFSET_DELTA: Final = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT: Final = 23
-"""Where a batch says how far its last offset is from its first (record format 2)."""
+"""The place of the last offset's delta in a batch (record format 2)."""
 
 
 class KafkaCluster:
@@ -401,7 +401,7 @@ class _ArchivingBroker(KafkaCluster):
             self.stop_broker(0)
 
     def _make_archive(self, version: str) -> None:
-        """Leave that to the end of the broker."""
+        """No-op: the archive is made when the broker ends."""
 
     def _launch(self, node: Node) -> None:
         self._processes[node.id] = self._java(node, "server.log", self._options, "kafka.Kafka")

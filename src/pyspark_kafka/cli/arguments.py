@@ -123,7 +123,7 @@ class Connection:
         return self._parsed({**self._given(), **query})
 
     def lag_options(self) -> SourceOptions:
-        """Return the options of a stream whose topics a checkpoint has; raise as the others."""
+        """Return the options of a stream whose topics a checkpoint has; raise as the others do."""
         from ..domain.options.source import with_any_topic
 
         return self._parsed(with_any_topic(self._given()))
@@ -207,7 +207,7 @@ def milliseconds(text: str) -> int:
 
 
 def public(instead: str) -> Callable[[str], tuple[str, str]]:
-    """Return a parser of ``name=value`` that refuses secrets and says where to put them."""
+    """Return a parser of ``name=value`` that refuses secrets and names the place for them."""
 
     def parse(text: str) -> tuple[str, str]:
         name, value = _name_and_value(text)
@@ -219,7 +219,7 @@ def public(instead: str) -> Callable[[str], tuple[str, str]]:
 
 
 def public_url(instead: str) -> Callable[[str], str]:
-    """Return a parser of a URL that refuses one with a password and says where to put it."""
+    """Return a parser of a URL that refuses a password and names the place for it."""
 
     def parse(text: str) -> str:
         if holds_secret("", text):

@@ -179,7 +179,7 @@ def run_replay(given: argparse.Namespace) -> int:
 
 
 def _advancing(ranges: Iterable[OffsetRange], found: Iterable[Letters]) -> Iterator[Letters]:
-    """Yield what is found, and show how much of the ranges is read."""
+    """Yield the letters that are found, and show how much of the ranges is read."""
     total = sum(each.size for each in ranges)
     return advancing("Reading", found, total=total, size=lambda each: each.records.num_rows)
 

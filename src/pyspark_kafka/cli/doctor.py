@@ -82,7 +82,7 @@ def run_doctor(given: argparse.Namespace) -> int:
 
 
 def _facts(master: str) -> SparkFacts:
-    """Return what a session on a master has.
+    """Return the facts of a session on a master.
 
     :raises SparkQueryError: if it runs no job.
     """

@@ -36,7 +36,7 @@ _COLORS: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class LagView:
-    """A snapshot, as a screen; ``problem`` says why there is no newer one."""
+    """A snapshot, as a screen; ``problem`` is the reason why no newer one exists."""
 
     snapshot: LagSnapshot
     checkpoint: str

@@ -125,7 +125,7 @@ def _print_json(
 
 
 def _is_confirmed(given: argparse.Namespace) -> bool:
-    """Ask on a terminal, unless the command line says yes.
+    """Ask on a terminal, unless the command line confirms.
 
     :raises OptionsError: if there is none.
     """

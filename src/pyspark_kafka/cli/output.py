@@ -1,4 +1,4 @@
-"""What a command prints, and the signals, log lines and warnings of its process."""
+"""The output of a command, and the signals, log lines and warnings of its process."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _fault_of(name: str) -> Fault:
 
 @contextmanager
 def readable_spark_errors() -> Iterator[None]:
-    """Raise what Spark raises as a short ``SparkQueryError``."""
+    """Raise Spark's errors as a short ``SparkQueryError``."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

@@ -163,7 +163,7 @@ def _record(row: Mapping[str, Any], rendering: Rendering) -> dict[str, Any]:
 
 
 def _shown(row: Mapping[str, Any], column: str, rendering: Rendering) -> tuple[Any, str]:
-    """Return a key or value, and what is wrong with it; what was decoded stays as it is."""
+    """Return a key or value, and its problem; a decoded one stays as it is."""
     failed: bytes | None = row.get(f"{column}Bytes")
     if failed is not None:
         return render(failed, Rendering.TEXT)[0], printable(row[f"{column}Error"])
@@ -179,5 +179,5 @@ def _text(value: object) -> str:
 
 
 def _other(value: object) -> str:
-    """Return what JSON has no type for: bytes as base64, numbers and times as text."""
+    """Return a value for which JSON has no type: bytes as base64, numbers and times as text."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

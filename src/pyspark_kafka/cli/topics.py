@@ -66,7 +66,7 @@ def run_topics(given: argparse.Namespace) -> int:
 
 
 def _topic_json(topic: TopicSummary) -> str:
-    """Return a topic as one line of JSON; what is not known is ``null``."""
+    """Return a topic as one line of JSON; unknown values are ``null``."""
     described = topic.description
     answer = {
         "topic": topic.name,

@@ -23,6 +23,6 @@ def add_warm(commands: Commands) -> None:
 
 
 def run_warm(_given: argparse.Namespace) -> int:
-    """Say that there is nothing to do, and return the exit status."""
+    """Print that there is nothing to do, and return the exit status."""
     print("Nothing to do: the package has its kernels as machine code.")
     return 0

@@ -82,7 +82,7 @@ class ClusterDescriberContract(WorldContract):
         assert len(made.describe_topics([topic])[topic].partitions) == 3
 
     def test_a_user_without_limits_may_read_and_write(self, world: World) -> None:
-        """Rights are operations that the user may do, where the broker tells them."""
+        """Rights are operations that the user may do, where the broker returns them."""
         topic = world.topic()
         allowed = _describer(world).describe_topics([topic])[topic].operations
         if allowed is not None:

@@ -39,7 +39,7 @@ _ROW: Final[dict[str, Any]] = {
 
 
 def records_of(*rows: dict[str, Any]) -> pa.RecordBatch:
-    """Return records as readers do; what a row leaves out has a value of its own."""
+    """Return records as readers do; columns that a row leaves out have default values."""
     schema = record_schema(ALL_COLUMNS)
     return pa.RecordBatch.from_pylist([{**_ROW, **row} for row in rows], schema=schema)
 

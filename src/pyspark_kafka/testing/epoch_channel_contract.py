@@ -57,7 +57,7 @@ class EpochChannelContract:
         raise NotImplementedError(f"{type(self).__name__} must override 'open_channel'")
 
     def connect(self, address: ChannelAddress, task: TaskId) -> TaskChannel:
-        """Return a task's end that waits ``driver_timeout_s`` for a word of the driver."""
+        """Return a task's end that waits ``driver_timeout_s`` to hear from the driver."""
         raise NotImplementedError(f"{type(self).__name__} must override 'connect'")
 
     def open_silent_channel(self) -> EpochChannel:
@@ -153,7 +153,7 @@ class EpochChannelContract:
         assert commands_of(task, 1) == [assign(1)]
 
     def test_a_command_for_a_task_that_is_gone_is_lost(self, channel: EpochChannel) -> None:
-        """The driver can go on, and other tasks can connect."""
+        """The driver can continue, and other tasks can connect."""
         gone = self.connect(channel.address, task_id(1))
         gone.send(TaskDrained(task_id(1)))
         gone.close()
@@ -251,7 +251,7 @@ class EpochChannelContract:
     def test_a_task_without_the_key_is_refused(
         self, channel: EpochChannel, task: TaskChannel
     ) -> None:
-        """The task cannot connect, and its driver goes on."""
+        """The task cannot connect, and its driver continues."""
         with pytest.raises(DriverLostError):
             self.connect(replace(channel.address, key=bytes(32)), task_id(1))
         task.send(report(0, 1))
@@ -283,7 +283,7 @@ class EpochChannelContract:
 
     def test_nothing_is_left_after_closing(self) -> None:
         """No thread and no file descriptor of a closed channel remains."""
-        self._run_to_the_end()  # what the process keeps from the first time on is no leak
+        self._run_to_the_end()  # resources that the process keeps from the first run on
         before = resources()
         self._run_to_the_end()
         await_until(lambda: resources() == before, PATIENCE_S)

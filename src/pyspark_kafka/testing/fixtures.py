@@ -8,7 +8,7 @@ import pytest
 
 
 def required_fixture(doc: str) -> Any:
-    """Return a fixture that fails unless a subclass overrides it; ``doc`` says what it returns."""
+    """Return a fixture that fails unless a subclass overrides it; ``doc`` describes its result."""
 
     def missing(self: object, request: pytest.FixtureRequest) -> None:
         name = request.fixturename

@@ -71,7 +71,7 @@ class MetadataLogContract:
             assert reader.latest() == (batch_id, b"%d" % batch_id)
 
     def test_another_log_sees_what_was_purged(self, log: MetadataLog, again: MetadataLog) -> None:
-        """What a log has returned is gone when another one deletes it, whichever added it."""
+        """A returned entry is gone when another log deletes it, whichever log added it."""
         for batch_id in range(4):
             log.add(batch_id, b"%d" % batch_id)
         for purger, reader, first in ((log, again, 1), (again, log, 3)):

@@ -32,10 +32,10 @@ def _query(query_id: str = "query", *, run: int = 1, is_named: bool = True) -> Q
 
 
 class _QueryReportsContract:
-    """What holds for all reports of queries: a report is a query and a number here."""
+    """The contract of all reports of queries: a report is a query and a number here."""
 
     forgets_ended_queries: ClassVar[bool] = True
-    """Whether the reports of an ended query are not observed any more; a log keeps them."""
+    """Whether the reports of an ended query are no longer observed; a log keeps them."""
 
     max_seconds: ClassVar[float] = PATIENCE_S / 3
     """How long it may take until a report is observed: it may be queued."""
@@ -45,7 +45,7 @@ class _QueryReportsContract:
 
     @pytest.fixture(autouse=True)
     def _closing(self, reports: QueryReports) -> Iterator[None]:
-        """Close it after each test, perhaps for a second time."""
+        """Close the reports after each test, perhaps for a second time."""
         yield
         reports.close()
 

@@ -19,7 +19,7 @@ _MAX_LENGTH: Final = 255
 
 
 class RackPlace(ABC):
-    """What names the rack of a finder's host, or a stand-in for it."""
+    """The place that names the rack of a finder's host, or a stand-in for it."""
 
     finder: RackFinder
     """The finder under test."""
@@ -41,7 +41,7 @@ class RackFinderContract:
             assert place.finder.find() == rack
 
     def test_a_host_without_a_rack_is_told(self, place: RackPlace) -> None:
-        """A host may have none; the error says where it was looked for, and is not kept."""
+        """A host may have no rack; the error names the place that was searched, and is not kept."""
         place.put(None)
         with pytest.raises(RackNotFoundError, match=r".: ."):
             place.finder.find()
@@ -56,7 +56,7 @@ class RackFinderContract:
 
     @pytest.mark.parametrize("text", ["", "a b-1", "a-1\nb", "a-\x1b[0m1", f"{'r' * 254}-1"])
     def test_another_text_is_no_rack(self, place: RackPlace, text: str) -> None:
-        """An empty or long text, spaces and what is not printable are refused."""
+        """An empty or long text, spaces and unprintable characters are refused."""
         place.put(text)
         with pytest.raises(RackNotFoundError):
             place.finder.find()

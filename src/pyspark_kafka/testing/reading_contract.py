@@ -1,4 +1,4 @@
-"""What the contract suites of ``RecordReader`` and ``StreamClient`` have in common."""
+"""The common part of the contract suites of ``RecordReader`` and ``StreamClient``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reading(ABC):
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
-        """What the last ``read`` got, also if it ended with an error."""
+        """The rows of the last ``read``, also if it ended with an error."""
 
     @abstractmethod
     def read(self, partition: TopicPartition, start: int, end: int) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ class ReadingContract(WorldContract):
     def test_a_start_after_the_end_is_out_of_range(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """So it is after a topic is recreated. The same client can read the records."""
+        """A topic may have been recreated. The same client can read the records."""
         world.produce(partition, numbered(0, 10))
         reading = self.reading(world)
         with pytest.raises(OffsetOutOfRangeError) as caught:
@@ -183,7 +183,7 @@ class ReadingContract(WorldContract):
     def test_oversized_records_are_skipped(
         self, world: World, partition: TopicPartition, option: str
     ) -> None:
-        """Where the options say so, the others are read, and the skipped ones are reported."""
+        """With the option to skip them, the others are read, and the skipped ones are reported."""
         world.require(Capability.HEADERS)
         world.produce(partition, [LARGE, *numbered(1, 3), LARGE, *numbered(4, 6), LARGE])
         options = {option: str(LIMITS[option]), "skipOversizedRecords": "true"}

@@ -21,7 +21,7 @@ from .world import COMMITTED, Capability, Record, World, numbered
 
 _OLD: Final = b"o" * 2_000
 _PREFETCHED: Final = 8_000
-"""More records of this value than a client fetches ahead: those come also when they are gone."""
+"""More records of this value than a client fetches ahead, which it returns even if deleted."""
 
 
 def _reader(world: World, **options: str) -> RecordReader:
@@ -89,7 +89,7 @@ class RecordReaderContract(ReadingContract):
                 assert _offsets(made, one) == list(range(one.from_offset, one.until_offset))
 
     def test_an_expected_range_fails_when_it_is_read(self, world: World) -> None:
-        """What is wrong with it does not disturb the ranges before and after it."""
+        """Its error does not disturb the ranges before and after it."""
         topic, missing = world.topic(3), TopicPartition(world.fresh_name(), 0)
         first, second, third = (TopicPartition(topic, number) for number in range(3))
         for partition in (first, second, third):
@@ -245,9 +245,9 @@ class RecordReaderContract(ReadingContract):
     def test_records_that_are_deleted_during_a_read_are_an_error(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """What was read is yielded; the error says which offsets were lost after that."""
+        """The records that were read are yielded; the error names the offsets lost after them."""
         world.require(Capability.DELETE_RECORDS)
-        # More than a client fetches ahead: what it has fetched is not lost.
+        # More than a client fetches ahead: records that it has fetched are not lost.
         end, remaining = 3 * self.many, 100
         world.produce(partition, [Record(b"v" * 200)] * end)
         made = _reader(world)
@@ -274,7 +274,7 @@ class RecordReaderContract(ReadingContract):
         assert rows == [{"offset": n, "value": b"v%d" % n} for n in range(_PREFETCHED)]
 
     def test_a_recreated_topic_that_is_shorter_is_an_error(self, world: World) -> None:
-        """Its end is not taken for the end of the range; it may be told by the offset alone."""
+        """Its end is not taken for the range's end; the offset alone may show the recreation."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
         partition = TopicPartition(world.topic(), 0)
         made = _reader(world)
@@ -285,7 +285,7 @@ class RecordReaderContract(ReadingContract):
         assert _offsets(made, OffsetRange(partition, 0, 3)) == [0, 1, 2]
 
     def test_a_topic_that_is_recreated_before_a_range_is_read(self, world: World) -> None:
-        """What a reader knows of the old topic does not matter to a range of the new one."""
+        """A reader's knowledge of the old topic does not affect a range of the new one."""
         world.require(Capability.DELETE_TOPICS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, numbered(0, 10))
@@ -332,7 +332,7 @@ class RecordReaderContract(ReadingContract):
 def _read_until_error(
     made: RecordReader, offset_range: OffsetRange, projection: Projection = VALUES
 ) -> tuple[list[int], PysparkKafkaError]:
-    """Return the offsets that a reader yields before its error, and that."""
+    """Return the offsets that a reader yields before its error, and the error."""
     read: list[int] = []
     return read, _consume(made.read(offset_range, projection), read)
 
@@ -345,7 +345,7 @@ def _read_recreated(
     Return the offsets of the old topic that were yielded, and the error that followed.
     """
     world.produce(partition, [Record(_OLD)] * _PREFETCHED)
-    # A client may have fetched all old records: the range goes on after them.
+    # A client may have fetched all old records: the range continues after them.
     batches = made.read(OffsetRange(partition, 0, 2 * _PREFETCHED), VALUES)
     first = next(batches)
     world.delete_topic(partition.topic)
@@ -370,7 +370,7 @@ def _consume(batches: Iterator[pa.RecordBatch], read: list[Any]) -> PysparkKafka
 
 
 def _lost(error: PysparkKafkaError) -> tuple[TopicPartition, int, int]:
-    """Return the offsets that an error says were deleted."""
+    """Return the offsets that an error reports as deleted."""
     if isinstance(error, MissingOffsetsError):
         return error.partition, error.start, error.end
     assert isinstance(error, OffsetOutOfRangeError)

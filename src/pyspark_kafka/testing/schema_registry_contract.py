@@ -190,7 +190,7 @@ class SchemaRegistryContract:
             registry.register(f"{subject}-event", protobuf("Event", reference))
 
     def test_names_of_subjects(self, registry: SchemaRegistry, subject: str) -> None:
-        """Subjects may have any name that a topic or a record has, and are told apart."""
+        """Subjects may have any name that a topic or a record has, and are distinguished."""
         names = [f"{subject}.a_b-c", f"{subject}-com.example.Event", f"{subject} with spaces"]
         ids = [registry.register(name, avro("Event", f"f{n}")) for n, name in enumerate(names)]
         assert [registry.version(name).schema_id for name in names] == ids

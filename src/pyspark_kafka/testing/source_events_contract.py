@@ -50,7 +50,7 @@ _FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "tasks_are_small": ("512", "2048"),
     "records_delivered": ("1234", "98765"),
 }
-"""What the text of an event contains."""
+"""The facts that the text of an event contains."""
 
 _MAX_SECONDS: Final = 2.0
 """How long an event may take, on a busy machine."""

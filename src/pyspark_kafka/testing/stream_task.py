@@ -51,7 +51,7 @@ def stream_sink(world: World, topic: str | None = None, *, exactly_once: bool) -
 
 @final
 class StreamTask:
-    """Polls, writes what a function returns, and checks what is true of every poll.
+    """Polls, writes the outputs of a function, and checks the invariants of every poll.
 
     ``read`` holds the rows of each partition, ``written`` and ``acknowledged`` offsets.
     """
@@ -86,7 +86,7 @@ class StreamTask:
         return polled
 
     def write(self, polled: Sequence[PolledRecords]) -> None:
-        """Write what the function makes of polled records."""
+        """Write the function's outputs for polled records."""
         for each in polled:
             self._check(each)
             outputs = () if each.records is None else self._function(each.records)

@@ -58,14 +58,14 @@ class _Query:
         transactions.commit_offset(begun, self.group_id, partition, sealed)
 
     def reading(self, *partitions: TopicPartition, function: Function = echo) -> StreamTask:
-        """Return a new task that reads partitions, of which the group has no offsets."""
+        """Return a new task that reads partitions for which the group has no offsets."""
         task = self.task(function)
         begin = dict.fromkeys(partitions, 0)
         assert task.assign(begin) == begin
         return task
 
     def pass_on(self, task: StreamTask, partition: TopicPartition, start: int, end: int) -> None:
-        """Produce records, and let a task write and commit what it makes of them."""
+        """Produce records, and let a task write and commit their outputs."""
         self.produce(partition, start, end)
         task.process_to({partition: end})
 
@@ -153,7 +153,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(0, 10)
 
     def test_records_without_outputs_advance_the_group(self, query: _Query) -> None:
-        """The group's offset is the input's, even if nothing was made of it."""
+        """The group's offset is the input's, even if it has no outputs."""
         partition = query.partitions[0]
         query.pass_on(query.reading(partition, function=no_outputs), partition, 0, 10)
         query.await_committed({partition: 10})
@@ -205,7 +205,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(0, 20)
 
     def test_a_task_whose_partition_was_taken_over_is_fenced(self, query: _Query) -> None:
-        """What it has polled and not written is written by the later task alone."""
+        """Records that it has polled and not written are written by the later task alone."""
         partition = query.partitions[0]
         query.produce(partition, 0, 10)
         zombie = query.reading(partition)
@@ -252,7 +252,7 @@ class StreamTransactionsContract(WorldContract):
     def test_a_sealed_group_refuses_the_runs_that_it_excludes(
         self, world: World, query: _Query, seal: GroupSeal, others: tuple[str, int]
     ) -> None:
-        """A late task commits nothing, and other runs go on at the group's offset."""
+        """A late task commits nothing, and other runs continue at the group's offset."""
         world.require(Capability.TRANSACTIONAL_WRITES)
         partition = query.partitions[0]
         query.produce(partition, 0, 10)
@@ -268,7 +268,7 @@ class StreamTransactionsContract(WorldContract):
         assert later.assign({partition: 0}) == {partition: 4}
         later.process_to({partition: 10})
         later.client.close()
-        # What it has committed has no seal.
+        # The offsets that it has committed have no seal.
         assert query.task_of(*others).assign({partition: 0}) == {partition: 10}
 
     def test_a_seal_of_one_partition_is_one_of_the_group(self, world: World, query: _Query) -> None:
@@ -295,7 +295,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(1, 5)
 
     def test_a_revoked_partition_is_taken_over_without_fencing_others(self, query: _Query) -> None:
-        """A task that gives a partition away goes on with the rest."""
+        """A task that gives a partition away continues with the rest."""
         kept, revoked = query.partitions
         for partition in query.partitions:
             query.produce(partition, 0, 10)

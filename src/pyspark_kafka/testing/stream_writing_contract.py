@@ -114,7 +114,7 @@ class StreamWritingContract(WritingContract):
             world.produce(partition, numbered(start, start + 3))
             echoing.write(echoing.poll())
             written = len(world.records(output))
-            # What was acknowledged before the output was looked at.
+            # The offset that was acknowledged before the output was read.
             assert echoing.acknowledged.get(partition, 0) <= written
         echoing.process_to({partition: 30})
         assert echoing.acknowledged == {partition: 30}
@@ -187,7 +187,7 @@ class StreamWritingContract(WritingContract):
     def test_outputs_of_revoked_partitions_are_acknowledged(
         self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
-        """What was written before a revocation is delivered, and readers of committed see it."""
+        """Outputs written before a revocation are delivered and visible under read_committed."""
         world.produce(partition, numbered(0, 10))
         echoing.read_to({partition: 10})
         echoing.client.revoke([partition])
@@ -214,7 +214,7 @@ class StreamWritingContract(WritingContract):
     def test_records_that_were_polled_before_a_move_are_forgotten(
         self, world: World, echoing: StreamTask, partition: TopicPartition, target: str
     ) -> None:
-        """What was polled and not written keeps nothing from being acknowledged."""
+        """Records that were polled and not written keep nothing from being acknowledged."""
         world.produce(partition, numbered(0, 10))
         echoing.poll()
         assert echoing.client.acknowledged() == {}
@@ -236,7 +236,7 @@ class StreamWritingContract(WritingContract):
     def test_a_client_can_be_closed_before_it_is_settled(
         self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
-        """What was written and not acknowledged does not keep a client from closing."""
+        """Outputs that were written and not acknowledged do not keep a client from closing."""
         world.produce(partition, numbered(0, 1_000))
         echoing.write(echoing.poll())
         started = time.monotonic()

@@ -27,13 +27,13 @@ _SETTLED_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
-    """A directory by which tasks, perhaps in other processes, tell a test that they run."""
+    """A directory in which tasks, perhaps in other processes, report to a test that they run."""
 
     directory: Path
     max_seconds: float = MAX_SECONDS
 
     def arrive(self, slot: int, attempt: str) -> None:
-        """Tell that a task runs."""
+        """Report that a task runs."""
         (self.directory / f"{slot} {attempt}").touch()
 
     def arrivals(self) -> list[tuple[int, str]]:
@@ -196,7 +196,7 @@ class TaskRunnerContract:
     def test_a_failed_task_is_run_again_only_where_that_is_known(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """A failed task runs once, unless the runner says that it may run again."""
+        """A failed task runs once, unless the runner declares that it may run again."""
         rendezvous.release()
         runner.start(1, FailingTask(rendezvous, 0))
         await_end(runner, self.max_seconds)

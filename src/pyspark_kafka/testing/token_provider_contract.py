@@ -24,13 +24,13 @@ _THREADS: Final = 8
 
 
 class TokenIssuer(ABC):
-    """What issues the tokens of a provider, or a stand-in for it."""
+    """The issuer of a provider's tokens, or a stand-in for it."""
 
     provider: TokenProvider
     """The provider under test."""
 
     secret: str
-    """What the provider shows to the issuer alone."""
+    """The secret that the provider shows to the issuer alone."""
 
     @abstractmethod
     def accepts(self, token: Token) -> bool:
@@ -46,7 +46,7 @@ class TokenIssuer(ABC):
 
     @abstractmethod
     def allow(self) -> None:
-        """Accept the login again, and let the time pass for which a refusal is kept."""
+        """Accept the login again, after the time for which a refusal is kept."""
 
 
 class TokenProviderContract:
@@ -55,7 +55,7 @@ class TokenProviderContract:
     issuer = required_fixture("Return the issuer of the provider under test.")
 
     def test_a_token_is_accepted(self, issuer: TokenIssuer) -> None:
-        """Brokers accept a token, also one of a second call."""
+        """Brokers accept a token, also that of a second call."""
         assert issuer.accepts(issuer.provider.token())
         assert issuer.accepts(issuer.provider.token())
 

@@ -128,7 +128,7 @@ class ValueDecoderContract:
         _assert_good(_without(decoded, 1), [_ADA, _BOB])
 
     def test_a_value_that_ends_too_early(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """What follows in the buffer is not taken for its rest."""
+        """The bytes that follow in the buffer are not taken for its rest."""
         whole = encode(_BOB)
         for length in range(len(whole)):
             decoded = decoder.decode(payloads_of([encode(_ADA), whole[:length], encode(_EVE)]))
@@ -188,6 +188,6 @@ def _assert_good(decoded: DecodedValues, values: Sequence[Value | None]) -> None
 
 
 def _assert_no_text(decoded: DecodedValues, row: int) -> None:
-    """Check that a bad row is null, or has null for what could not be decoded."""
+    """Check that a bad row is null, or has null for each field that could not be decoded."""
     value = decoded.column[row].as_py()
     assert value is None or None in value.values()

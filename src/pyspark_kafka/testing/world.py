@@ -29,7 +29,7 @@ from .fixtures import required_fixture
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
 PATIENCE_S: Final = float(os.environ.get("PYSPARK_KAFKA_TEST_PATIENCE_S", "30"))
-"""How long a test waits for what must come, by default."""
+"""How long a test waits for an expected event, by default."""
 
 
 class Capability(enum.Enum):
@@ -238,7 +238,7 @@ class WorldContract:
     """A suite that runs in a ``World``; a subclass overrides the fixture ``world``."""
 
     min_capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    """What the world must declare: a suite that skips all tests passes without testing anything."""
+    """The capabilities to declare: a suite that skips all tests passes without testing anything."""
 
     world = required_fixture("Return a cluster with the client under test.")
 

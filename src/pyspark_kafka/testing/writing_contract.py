@@ -1,4 +1,4 @@
-"""What the contract suites of ``RecordWriter`` and ``StreamClient`` have in common."""
+"""The common part of the contract suites of ``RecordWriter`` and ``StreamClient``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HASHES: Final[Mapping[bytes, int]] = {
     b"\xff\x80\x00": -616959190,
     b"\x80\x81\x82\x83": 1420557722,
 }
-"""What ``Utils.murmur2`` of Kafka's Java client returns."""
+"""The results of ``Utils.murmur2`` of Kafka's Java client."""
 
 KEYS: Final = tuple(_HASHES)
 """Keys of several lengths, with bytes that Java takes for negative ones."""

@@ -246,7 +246,7 @@ def partition_list(
 
 
 def _open_library() -> ctypes.CDLL:
-    """Return the extension, through which the functions of its own librdkafka are found."""
+    """Return the extension: the functions of its bundled librdkafka are found through it."""
     place = Path(cimpl.__file__)
     if _is_windows:
         # GetProcAddress finds no function of a dependency. delvewheel puts it beside the package.

@@ -170,7 +170,7 @@ def produce_full(
     opaque: int,
     calls: Any,
 ) -> Any:
-    """Do as ``produce_plain``, with timestamps and headers, one record at a time."""
+    """Queue rows like ``produce_plain``, with timestamps and headers, one record at a time."""
     handles, topic_ends = topics
     addresses, _, fields = calls
     timestamps, keys, values, headers = columns

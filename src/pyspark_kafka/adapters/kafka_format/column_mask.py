@@ -1,4 +1,4 @@
-"""The bits that tell a kernel which columns to write."""
+"""The bits that select the columns for a kernel to write."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ NO_ROOM: Final = -2
 """Returned if the output may be too small for the next record."""
 
 UPPER_BOUND_OVERHEAD: Final = 82
-"""What Java's producer adds to the fields of a record when it measures it: 61 bytes for a batch
-with this record alone (``RECORD_BATCH_OVERHEAD``), and 21 for the record (``MAX_RECORD_OVERHEAD``).
+"""The bytes that Java's producer adds to a record's fields when it measures the record: 61 bytes
+for a batch with this record alone (``RECORD_BATCH_OVERHEAD``), and 21 for the record
+(``MAX_RECORD_OVERHEAD``).
 """
 
 
@@ -198,7 +199,7 @@ def sum_sizes(sizes: Any, rows: Any) -> int:
 def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
     """Write where to split rows, so that the sizes of each part add up to ``max_size`` or less.
 
-    Return the number of parts, or ``NO_ROW``. A row that alone is larger is a part of its own.
+    Return the number of parts, or ``NO_ROW``. A row that alone is larger is a separate part.
     """
     if len(rows) > len(sizes):
         return NO_ROW

@@ -48,7 +48,7 @@ class RecordEncoder:
     ) -> list[Int64Array]:
         """Split rows into chunks that make a batch of ``max_bytes`` or less, not compressed.
 
-        A larger record is a chunk of its own.
+        A larger record is a separate chunk.
 
         :raises IndexError: if a row does not exist, or there are more rows than the columns have.
         """

@@ -39,7 +39,7 @@ _DONE: Final = 0
 _CORRUPT: Final = 1
 
 _MAX_SHORT_LITERAL: Final = 60
-"""A longer literal has its length in 1 to 4 bytes of its own."""
+"""A longer literal has its length in 1 to 4 separate bytes."""
 
 
 def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:

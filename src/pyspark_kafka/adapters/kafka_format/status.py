@@ -57,7 +57,7 @@ REASONS: Final = {
     BAD_SIZE: "its size is too small for a batch",
     BAD_MAGIC: "its magic number is unknown",
 }
-"""What is wrong with a batch, for error messages."""
+"""The fault of a batch, for error messages."""
 
 MAX_MILLISECONDS: Final = (2**63 - 1) // 1_000
 """The last millisecond that fits Spark's microseconds."""

@@ -1,4 +1,4 @@
-"""What kernels read and write by its address, and how they compute with bits.
+"""Access of kernels to memory by its address, and their computations with bits.
 
 Addresses are 64-bit numbers: numba counts no references to them, and nothing checks them. Callers
 check first that the memory is there.

@@ -27,7 +27,7 @@ class Part(_NotForPython):
 @final
 @dataclass(frozen=True, slots=True)
 class Intrinsic(_NotForPython):
-    """What kernels call and the build generates LLVM IR for; the types have numba's names."""
+    """A function for which the build generates LLVM IR; its types have numba's names."""
 
     name: str
     types: tuple[str, ...] = ()

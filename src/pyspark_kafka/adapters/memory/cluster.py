@@ -51,7 +51,7 @@ class _TransactionalId:
         return self.state in (TransactionState.EMPTY, TransactionState.ONGOING)
 
     def describe(self) -> TransactionDescription:
-        """Return what a coordinator says of it."""
+        """Return a coordinator's description of it."""
         newest = self.transaction
         return TransactionDescription(
             newest.producer_id, newest.epoch, self.state, self.started_ms, self.timeout_ms
@@ -61,7 +61,7 @@ class _TransactionalId:
 @final
 @dataclass(frozen=True, slots=True)
 class TopicLimits:
-    """What a topic accepts: bytes of a record, its age in milliseconds, and none without a key.
+    """The limits of a topic: a record's bytes, its age in milliseconds, and whether it needs a key.
 
     Kafka's ``max.message.bytes``, ``message.timestamp.before.max.ms``, ``cleanup.policy=compact``.
     """
@@ -89,7 +89,7 @@ class TopicLimits:
 @final
 @dataclass(frozen=True, slots=True)
 class _Topic:
-    """The partitions of a topic; ``topic_id`` tells it from an earlier one of its name."""
+    """The partitions of a topic; ``topic_id`` distinguishes it from an earlier one of its name."""
 
     topic_id: int
     timestamp_type: int
@@ -324,7 +324,7 @@ class MemoryCluster:
             return {name: len(topic.logs) for name, topic in self._topics.items()}
 
     def topic_id(self, topic: str) -> int | None:
-        """Return the id of a topic, which another of the same name never has, or ``None``."""
+        """Return the id of a topic, which no other topic of the name ever has, or ``None``."""
         with self._lock:
             found = self._topics.get(topic)
             return found and found.topic_id
@@ -396,9 +396,9 @@ class MemoryCluster:
             self._groups.setdefault(group_id, {}).update(added)
 
     def wait_for(self, ask: Callable[[], T], timeout_s: float) -> T:
-        """Return the first true answer of ``ask``, or its last one when the time is up.
+        """Return the first true result of ``ask``, or its last one when the time is up.
 
-        It is asked again at each change of topics and records. Within it, everything is atomic.
+        ``ask`` is called again at each change of topics and records. Each call is atomic.
         """
         with self._lock:
             return self._lock.wait_for(ask, timeout_s)

@@ -40,7 +40,7 @@ class MemoryRecordReader(RecordReader):
         position = offset_range.from_offset
         topic_id = self._cluster.topic_id(partition.topic)
         while position < until:
-            # Within the call nothing is deleted.
+            # Nothing is deleted during the call.
             records, position = self._cluster.wait_for(
                 partial(self._fetch, partition, topic_id, position, until), 0
             )

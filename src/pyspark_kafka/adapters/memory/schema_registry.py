@@ -101,7 +101,7 @@ class MemorySchemaRegistry(SchemaRegistry):
         """Keep the schemas."""
 
     def set_compatibility(self, subject: str, check: Check) -> None:
-        """Check each new version of a subject, which has one already, from now on."""
+        """Check each new version of a subject from now on, except its first one."""
         self._checks[subject] = check
 
     def _contexts_of(self, subject: str | None) -> list[str]:

@@ -105,7 +105,7 @@ class MemoryStreamClient(StreamClient):
         self._transactions.clear()
 
     def _fence(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        """Begin transactions, which fences other tasks, and then look at the group."""
+        """Begin transactions, which fences other tasks, and then read the group's offsets."""
         group_id = self._settings.group_id
         for partition in offsets:
             name = self._settings.transactional_id(partition.topic, partition.partition)

@@ -22,7 +22,7 @@ MANY_BYTES: Final = 16 * 1024 * 1024
 class BatchGatherer:
     """Combines batches of one schema and one topic option.
 
-    A Kafka batch is of one partition, and of an Arrow batch for many partitions each gets little:
+    A Kafka batch is of one partition, and an Arrow batch for many partitions has few rows for each:
     rows are gathered until each gets ``BYTES_PER_PARTITION``, within ``MANY_BYTES``. Up to
     ``FEW_BYTES`` this is not worth a delay.
     """

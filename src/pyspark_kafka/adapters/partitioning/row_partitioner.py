@@ -64,7 +64,7 @@ class RowPartitioner:
         setting: str = MAX_REQUEST_SIZE,
         needs_partition: bool = True,
     ) -> None:
-        """Take the limits of a record, of which ``setting`` sets ``max_size``.
+        """Take the limits of a record; ``setting`` is the setting of ``max_size``.
 
         Without ``needs_partition``, rows that name no partition are left to the client.
         """
@@ -105,7 +105,7 @@ class RowPartitioner:
         self._sticky.add(sizes)
 
     def change_sticky_partitions(self) -> None:
-        """Let rows without a key go on with other partitions: what was written is sent."""
+        """Choose other partitions for rows without a key: the rows before were sent."""
         self._sticky.change()
 
     def _partitions(
@@ -147,7 +147,7 @@ def require_names(topics: Iterable[str]) -> None:
 class StickyPartitions:
     """Stays with a partition until a batch is full or sent, so that batches are few and large.
 
-    As Java's producer does (KIP-480 and KIP-794).
+    Java's producer does so, too (KIP-480 and KIP-794).
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -172,7 +172,7 @@ class StickyPartitions:
             self._bytes[topic] = total
 
     def change(self) -> None:
-        """Let all topics go on with another partition: their batches were sent."""
+        """Choose another partition for every topic: the batches before were sent."""
         self._turn += 1
         self._bytes.clear()
 
@@ -211,7 +211,7 @@ def require_sizes(
 
 @final
 class TopicWait:
-    """Waits for ``max.block.ms``, as Java's producer does, and logs so once when half is over."""
+    """Waits for ``max.block.ms``, as Java's producer does, and logs once when half is over."""
 
     def __init__(self, topic: str, max_block_s: float) -> None:
         self._topic = topic

@@ -1,1 +1,1 @@
-"""Where the rack of a host is found."""
+"""Finders of a host's rack."""

@@ -9,7 +9,7 @@ from ...domain.reading.racks import RackNotFoundError, checked_rack
 from ...ports.reading import RackFinder
 
 VARIABLE: Final = "KAFKA_CLIENT_RACK"
-"""No option names another one: a query must not read what it likes."""
+"""No option names another variable: a query must not read arbitrary ones."""
 
 
 @final

@@ -1,6 +1,6 @@
 """The rack that the metadata service of a cloud names.
 
-No option sets an address: a query must not send requests where it likes.
+No option sets an address: a query must not send requests to arbitrary hosts.
 """
 
 from __future__ import annotations

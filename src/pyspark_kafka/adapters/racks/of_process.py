@@ -1,4 +1,4 @@
-"""The rack of this process, which is looked for once."""
+"""The rack of this process, which is looked up once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 _racks: Final[dict[tuple[int, str], Future[str | None]]] = {}
-"""What was found, by process (a fork may have another environment) and place.
+"""The racks that were found, by process (a fork may have another environment) and place.
 
-No lock is held while a finder looks, which a fork would inherit.
+No lock is held while a finder looks: a fork would inherit it.
 """
 
 
 def rack_of_process(place: str, make_finder: Callable[[], RackFinder]) -> str | None:
     """Return the rack of this process; ``None`` if its place, ``clientRackFrom``, has none.
 
-    Other threads wait for the first call. What it finds is kept, and so is a failure.
+    Other threads wait for the first call. The result is kept, and so is a failure.
     """
     key, asked = (os.getpid(), place), Future[str | None]()
     rack = _racks.setdefault(key, asked)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 _SENT: Final = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
-"""What these mechanisms send as it is; the others prove that they have it."""
+"""The secret that these mechanisms send; the others only prove that they have it."""
 
 
 def warn_about_clear_text(java: JavaSettings) -> None:

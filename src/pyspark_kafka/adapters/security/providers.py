@@ -1,4 +1,4 @@
-"""What gets tokens from each source of them, once in a process."""
+"""The token provider of each source, one for each process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=64)
 def token_provider(source: TokenSource) -> RenewedTokens:
-    """Return what gets tokens from a source, and keeps them as long as they are of use.
+    """Return the provider of a source's tokens, which keeps each one as long as it is usable.
 
     :raises ValueError: if the source cannot be used.
     :raises MissingDependencyError: if its extra is not installed.

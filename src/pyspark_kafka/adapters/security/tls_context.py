@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 
 _NOT_CONNECTED: Final = (errno.ENOTCONN, errno.EINVAL)
-"""What ``SSLSocket._create`` takes for a socket that will be connected."""
+"""The errors that ``SSLSocket._create`` expects of a socket that is yet to be connected."""
 
 _KEY: Final = (
     "Option '{}': the private key cannot be used; check that it belongs to the first certificate, "
@@ -89,7 +89,7 @@ class TlsSocket(ssl.SSLSocket):
 
 @final
 class CurrentContext:
-    """Stands for an ``SSLContext`` in kafka-python; a new connection has the current files."""
+    """Replaces an ``SSLContext`` in kafka-python; a new connection has the current files."""
 
     def __init__(self, tls: Tls, files: PemFiles) -> None:
         """Read the files; raise as ``ssl_context``."""
@@ -255,7 +255,7 @@ class Rotating(Generic[T]):
 
 
 def file_version(path: str) -> FileVersion:
-    """Return what tells a file's content from an earlier one; links are followed."""
+    """Return a value that changes with a file's content; links are followed."""
     try:
         found = os.stat(path)
     except OSError:

@@ -29,11 +29,11 @@ USED_PART: Final = 0.8
 """How much of a token's life it is used, as by Java's ``sasl.login.refresh.window.factor``."""
 
 PAUSE_MS: Final = 10_000
-"""How long nothing is requested after a failure, as by ``sasl.login.retry.backoff.max.ms``."""
+"""How long no token is requested after a failure, as by ``sasl.login.retry.backoff.max.ms``."""
 
 REFUSALS: Final = frozenset(range(400, 500)) - {408, 425, 429}
-"""The statuses of HTTP by which an issuer refuses a token. Whatever else is no token may pass: a
-time-out, a server that is busy or fails, and what a proxy answers for it."""
+"""The statuses of HTTP by which an issuer refuses a token. Any other failure may pass: a time-out,
+a server that is busy or fails, and a proxy's answer."""
 
 _PASSED: Final = Deadline(-math.inf)
 
@@ -43,7 +43,7 @@ _NoTokenError: TypeAlias = AuthenticationError | TokenUnavailableError
 @final
 @dataclass(slots=True)
 class _Held:
-    """What one process has: the last token, or why there is none, and until when it stays."""
+    """The state of one process: the last token or its error, and how long that is kept."""
 
     lock: Lock = field(default_factory=Lock)
     outcome: Token | _NoTokenError | None = None
@@ -61,7 +61,7 @@ class RenewedTokens(TokenProvider):
     """
 
     def __init__(self, provider: TokenProvider, clock: Callable[[], int] = epoch_ms) -> None:
-        """Take the provider, and what returns milliseconds since the epoch."""
+        """Take the provider, and a clock of milliseconds since the epoch."""
         self._provider = provider
         self._clock = clock
         # A child process would inherit the lock as it is during a request.

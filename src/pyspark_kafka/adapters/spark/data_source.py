@@ -1,4 +1,4 @@
-"""The data source: what Spark makes readers and writers from.
+"""The data source, from which Spark makes readers and writers.
 
 Spark starts a process for each step of a query, and each of them imports this module: to find the
 format, to make the source, to plan, and to read or write. What one step needs is imported there.
@@ -66,12 +66,12 @@ class CatalogTableError(FactsError, ValueError):
 
 
 class KafkaDataSource(DataSource):
-    """Kafka as a Python data source; a subclass says how its use cases are made."""
+    """Kafka as a Python data source; a subclass defines its use cases."""
 
     use_cases: ClassVar[UseCases]
 
     _typed: TypedSchema | None = None
-    """What ``schema`` has found; Spark pickles it with this object before it asks for a reader."""
+    """The result of ``schema``; Spark pickles it with this object before it asks for a reader."""
 
     @classmethod
     def name(cls) -> str:
@@ -80,12 +80,12 @@ class KafkaDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the JVM connector's schema, less the columns that options leave out.
 
-        Spark calls this in ``load()``, before it tells a batch from a stream, and never for a
-        write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
+        Spark calls this in ``load()``, before it knows whether the query is a stream, and never for
+        a write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
         called: then the options are first checked by ``reader`` or ``streamReader``.
 
-        :raises CatalogTableError: if it is for a table in Spark's catalog, which the other methods
-            raise for one with columns.
+        :raises CatalogTableError: if it is for a table in Spark's catalog; for a table with
+            columns, the other methods raise it.
         :raises DisallowedOptionError: if the operator forbids an option.
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.

@@ -36,7 +36,7 @@ DESCRIPTION: Final = "Continuous processing of pyspark-kafka"
 _MAX_KILL_SECONDS: Final = 30.0
 """How long to wait for the tasks of a job that has ended.
 
-Spark looks every 2 s whether a task was cancelled, and kills its Python worker
+Spark checks every 2 s whether a task was cancelled, and kills its Python worker
 ``spark.python.task.killTimeout`` (2 s) later (``MonitorThread`` in Spark's ``PythonRunner``).
 """
 
@@ -53,8 +53,8 @@ class SparkTaskRunner(TaskRunner):
 
     A task that fails is run again ``spark.task.maxFailures`` - 1 times (never with a local master)
     before the job fails; so is a task whose executor is lost. When the job has ended, its cancelled
-    tasks can run for some 4 s more, until Spark has killed their workers: the job is running as
-    long. Spark Connect does not tell that; there the job has ended when Spark says so.
+    tasks can run for some 4 s more, until Spark has killed their workers: the job counts as running
+    until then. Spark Connect does not report that; there the job ends when Spark reports its end.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class SparkTaskRunner(TaskRunner):
             return None
         context = self._spark.sparkContext._jsc.sc()  # noqa: SLF001 - it has no public getter
         try:
-            # Private in Scala: what Spark itself asks before it runs a job with a barrier.
+            # Private in Scala: Spark itself asks it before it runs a job with a barrier.
             profile = context.resourceProfileManager().defaultResourceProfile()
             return int(context.maxNumConcurrentTasks(profile))
         except Exception:
@@ -228,7 +228,7 @@ class JobGroup(ABC):
 
     @abstractmethod
     def active_tasks(self) -> int:
-        """Return how many tasks of the group run, or 0 where Spark does not tell."""
+        """Return how many tasks of the group run, or 0 where Spark does not report it."""
 
     def describe_failure(self, error: Exception) -> str:
         """Return on one line why a job of the group failed, from what Spark raised."""
@@ -244,7 +244,7 @@ def job_group(spark: SparkSession, name: str, description: str) -> JobGroup:
 
 @final
 class _ClassicJobGroup(JobGroup):
-    """A job group, as Spark's own streaming queries have one.
+    """A job group, like that of Spark's own streaming queries.
 
     No tag: ``SparkSession.interruptTag`` finds only tags that were added by the thread that calls
     it, or by a thread that this one inherits from.
@@ -297,7 +297,7 @@ class _ConnectJobGroup(JobGroup):
 _TRACEBACK: Final = "Traceback (most recent call last):"
 
 _STAGE_FAILURE: Final = re.compile(r"most recent failure: (?P<reason>[^\n]+)")
-"""What Spark's scheduler says of a task that did not fail in Python: its worker died, say."""
+"""The scheduler's reason for a task that failed outside of Python, such as a dead worker."""
 
 _JAVA_ERROR: Final = re.compile(r"^: (?:[\w.$]+: )?(?P<text>[^\n]+)", re.MULTILINE)
 """The line of a Java exception as Py4J prints it, without the exception's class."""
@@ -318,7 +318,7 @@ def summarize_failure(text: str) -> str:
 
 
 def _exception_line(traceback: str) -> str:
-    """Return what follows the frames of a traceback: these are indented."""
+    """Return the exception after the frames of a traceback, which are indented."""
     lines = [line for line in traceback.splitlines() if line.strip() and not line[0].isspace()]
     return lines[0].strip() if lines else one_line(traceback)
 

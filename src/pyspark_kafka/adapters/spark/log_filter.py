@@ -22,14 +22,14 @@ STATEMENTS: Final = (
     f'(?i:key: ".*(?:{SENSITIVE_NAMES}).*[^a-z]+value: .*'
     f'|(?:value|query|sql): ".*(?:{SENSITIVE_NAMES}|{SENSITIVE_VALUES}).*)'
 )
-"""A pattern, for Java, of what may show a secret in a statement of Spark Connect.
+"""A pattern, for Java, of texts that may show a secret in a statement of Spark Connect.
 
 Statements are protocol buffers as text, with one field on a line. It has no backslash, which
 ``spark-defaults.conf`` would need twice.
 """
 
 STRING_REDACTION: Final = "spark.sql.redaction.string.regex"
-"""What Spark hides in texts. A session may set it; the default is the server's, without ``sql``."""
+"""Texts that Spark hides. A session may set it; the default is the server's, without ``sql``."""
 
 _UNDEFINED: Final = "<undefined>"
 
@@ -68,7 +68,8 @@ def hide_secrets_of_statements(spark: SparkSession) -> None:
     """
     names = (STRING_REDACTION, STRING_REDACTION.replace("sql.", ""))
     try:
-        # `conf.get` does not tell a hidden value, such as a pattern with "secret", from none.
+        # `conf.get` does not distinguish a hidden value, such as a pattern with "secret", from
+        # none.
         found = [spark.sql(f"SET {name}").collect()[0].value for name in names]
         if found == [_UNDEFINED] * 2:
             spark.conf.set(STRING_REDACTION, STATEMENTS)

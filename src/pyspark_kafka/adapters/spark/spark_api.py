@@ -1,6 +1,6 @@
-"""What the running Spark offers to Python data sources: asked here once, by feature.
+"""Features that the running Spark offers to Python data sources, each detected once.
 
-A version number does not tell it: vendors number their own builds, such as ``4.0.2-amzn-0``.
+Version numbers do not identify features: vendors number their own builds, such as ``4.0.2-amzn-0``.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ else:
 class SparkFeature:
     """A feature that older releases of Spark lack: for refusals, and for the page of versions.
 
-    ``since`` is the first release with it. A refusal says that Spark cannot ``action``, and what
-    the user can do ``instead``. ``before`` says what older releases do.
+    ``since`` is the first release with it. An error states that Spark cannot ``action``, and what
+    to do ``instead``. ``before`` is the behavior of older releases.
     """
 
     name: str

@@ -180,12 +180,12 @@ class OlderStreamReader(MicroBatchReader):
         return [] if start == end else super().partitions(start, end)
 
     def _check_order(self) -> None:
-        """Check that no limit was applied before Spark told where the query continues.
+        """Check that no limit was applied before Spark passed the offsets to continue from.
 
         Spark's wrapper for ``Trigger.AvailableNow`` asks for the end of the query first. A limited
         end was counted from the initial offsets: the query would go back to records it has read.
 
-        :raises OptionsError: if one was.
+        :raises OptionsError: if a limit was applied.
         """
         if self._start is not None and self._options.read_limit != ReadAllAvailable():
             problem = (

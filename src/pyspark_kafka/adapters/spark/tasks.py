@@ -35,7 +35,7 @@ QUERY_ID: Final = "sql.streaming.queryId"
 
 
 def input_partitions(tasks: Iterable[TaskRanges | BatchTask]) -> list[InputPartition]:
-    """Return a Spark partition for what each task reads."""
+    """Return a Spark partition for the ranges of each task."""
     return [InputPartition(one) for one in tasks]
 
 

@@ -1,4 +1,4 @@
-"""What the doctor learns from this machine: versions, and probes of the network."""
+"""The facts about this machine for the doctor: versions, and probes of the network."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NetworkProbe:
         socket.create_connection((host, port), self._timeout_s).close()
 
     def handshake(self, host: str, port: int) -> PeerCertificate:
-        """Connect with TLS, and return what the broker presents.
+        """Connect with TLS; return the broker's certificate, the version of TLS and the cipher.
 
         :raises OSError: if that fails; also if the certificate is refused.
         :raises ValueError: if a store cannot be read.

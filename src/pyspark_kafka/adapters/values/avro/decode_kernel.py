@@ -112,8 +112,8 @@ MAX_DEFAULT_BYTES: Final = 16 * 1024**2
 WORDS: Final = decoding.HEAD_BYTES // 8 + 6
 PROGRAMS, WRITERS, STACK, SLOTS, SLOT_COUNT, NEEDED_SLOTS = range(decoding.HEAD_BYTES, 8 * WORDS, 8)
 """The words behind those of each decoder: the address of the addresses of programs, one for each
-writer's schema, the first for values without a schema of their own, 0 is an incompatible schema;
-and last the slots that a row's keys need, if there are too few."""
+writer's schema, the first for values without their own schema, 0 is an incompatible schema; and
+last the slots that a row's keys need, if there are too few."""
 
 MS_A_DAY: Final = 86_400_000
 INT64_MAX: Final = 2**63 - 1

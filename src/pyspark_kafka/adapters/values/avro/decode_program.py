@@ -48,7 +48,7 @@ DEFAULT, RESTORE, CALL, RETURN, FAIL, END = range(30, 36)
 
 - ``INT64`` is a varint of at most ``A`` bytes, ``MULTIPLIED`` the same, times ``B``, and
   ``DOUBLE_OF_FLOATED`` a varint that is rounded to 32 bits first.
-- ``NULLABLE`` puts a null and goes to ``B`` if the branch is ``A``; it goes on if it is the other
+- ``NULLABLE`` puts a null and goes to ``B`` if the branch is ``A``; it continues if it is the other
   one of two. ``SKIP_NULLABLE`` is the same without a column. ``UNION`` goes to the place of a
   branch, one of ``A`` numbers at ``B``, and ``JUMP`` to ``A``.
 - ``STRUCT`` puts a struct whose fields have all been put, ``MEMBER`` one whose other fields become

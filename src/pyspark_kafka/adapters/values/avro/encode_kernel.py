@@ -34,7 +34,7 @@ from ..encoding.row_encoder import find_symbol, popped, push, stop
 
 STRIDE: Final = 64
 OPERATION, COLUMN, END, NULL_BRANCH, BRANCH, SIZE, SYMBOLS = range(0, 56, 8)
-"""What a node has:
+"""The parts of a node:
 
 - ``END`` is the number of the first node that is not below this one.
 - The branches of null and of the type in the union around the type, or -1.
@@ -49,7 +49,7 @@ field that the rows do not have: null, and ``MEMBERS`` a union as a struct, with
 branch."""
 
 _ROOM = 48
-"""The bytes of what is written at once besides texts: a branch, a length and a number."""
+"""The bytes that are written at once, without texts: a branch, a length and a number."""
 
 _MICROS_PER_MILLI = 1_000
 

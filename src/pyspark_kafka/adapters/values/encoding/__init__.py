@@ -1,1 +1,1 @@
-"""What encoders share: kernels read Arrow columns by address, and write rows of bytes."""
+"""The parts that encoders share: kernels read Arrow columns by address, and write rows of bytes."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STRIDE: Final = 48
 VALIDITY, FIRST, VALUES, DATA, LOCAL = range(0, 40, 8)
-"""What an entry has:
+"""The parts of an entry:
 
 - The address of the bitmap of valid values, 0 if none is null, and the place of the first value in
   the bitmaps of validity and of booleans.

@@ -47,11 +47,11 @@ _SHORT_IDS: Final = {
 }
 _SHORT_OFFSETS: Final = {"EST": -5, "MST": -7, "HST": -10}
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
-# Files beside the zones, of which Java knows nothing.
+# Files beside the zones, which Java does not know.
 _NO_ZONES: Final = re.compile(r"(posix|right)/.*|Factory|localtime|posixrules")
 
 NOT_A_ZONE: Final = "is not a time zone of this machine"
-"""What is wrong with a name that ``find_zone`` does not find."""
+"""The problem of a name that ``find_zone`` does not find."""
 
 _SINGLE_HOUR: Final = re.compile(r"([+-])(\d):")
 _SINGLE_MINUTE: Final = re.compile(r"([+-]\d\d):(\d)$")
@@ -144,7 +144,7 @@ def offset_changes(zone: ZoneInfo) -> Int64Array:
     seconds = _transitions(data)
     seconds = seconds[(seconds > _FIRST) & (seconds < CHANGES_END)]
     found += [(second, _offset(zone, second)) for second in seconds.tolist()]
-    # The last line has a comma if summer times go on by a rule.
+    # The last line has a comma if summer times continue by a rule.
     if b"," in data.rstrip().rpartition(b"\n")[2]:
         last = found[-1][0]
         year = datetime.fromtimestamp(last, UTC).year
@@ -206,7 +206,7 @@ def _transitions(data: bytes) -> Int64Array:
     is_utc, is_std, leaps, times, types, chars = struct.unpack_from(">6I", data, 20)
     if not data[4]:
         return np.frombuffer(data, ">i4", times, 44).astype(np.int64)
-    # Behind the data of version 1 is a header of its own for 64-bit times.
+    # The data of version 1 are followed by another header, for 64-bit times.
     header = 44 + 5 * times + 6 * types + chars + 8 * leaps + is_std + is_utc
     (times,) = struct.unpack_from(">I", data, header + 32)
     return np.frombuffer(data, ">i8", times, header + 44).astype(np.int64)

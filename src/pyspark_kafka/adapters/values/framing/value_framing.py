@@ -58,7 +58,7 @@ class _Named:
 
 @final
 class ValueFraming:
-    """Finds payloads as the options of a column say; any thread may use it.
+    """Finds payloads by the options of a column; any thread may use it.
 
     Without a registry, ids are skipped, and payloads have no writer's schema.
     """
@@ -83,7 +83,7 @@ class ValueFraming:
         """Return the payloads of a binary array, with the schemas of a topic.
 
         :raises RegistryUnavailableError: if the registry cannot look up an id.
-        :raises RegistryRefusedError: if it refuses to.
+        :raises RegistryRefusedError: if it refuses the look-up.
         """
         if headers is None:
             if self.needs_headers and len(values):
@@ -183,7 +183,7 @@ class ValueFraming:
     def _known_schemas(
         self, registry: SchemaRegistry, named: Sequence[_Named], subject: str | None
     ) -> list[Schema | None]:
-        """Return schemas, or ``None`` for those that the registry does not have.
+        """Return schemas, or ``None`` for those that the registry lacks.
 
         Where one is unknown, more may be: values without a framing look as if each had an id.
         """

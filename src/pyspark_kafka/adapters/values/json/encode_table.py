@@ -29,8 +29,8 @@ KIND, END, NAME, NAME_SIZE, SCALE, PATTERN, STEPS = range(0, 56, 8)
 
 HEAD: Final = 64
 KEEPS_NULLS, IS_ASCII, ROOM = range(0, 24, 8)
-"""The words before the entries; the last is the bytes of the longest value besides texts, with the
-longest name."""
+"""The words before the entries; the last is the bytes of the longest value that is not a text, with
+the longest name."""
 
 BOOL, INT8, INT16, INT32, INT64, FLOAT, DOUBLE, DECIMAL, STRING, BINARY = range(10)
 DATE, LOCAL_TIMESTAMP, TIMESTAMP, STRUCT, LIST, MAP = range(10, 16)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STRIDE: Final = 32
 KIND, FIELD, MIN_WIDTH, MAX_WIDTH = range(0, STRIDE, 8)
-"""What a step has besides its kind:
+"""The parts of a step after its kind:
 
 - A literal: a byte. A fraction: its maximum of digits.
 - A number: its field, its minimum of digits, and its maximum or the negative of how many of

@@ -1,8 +1,8 @@
 """Values without parts, decoded into their columns.
 
 Functions return the position behind the value, or a negative number: of a ``FailureReason``,
-``FULL`` or ``NEEDS_ZONE``. Then nothing was put. A reason does not say whether the value is valid
-JSON: the caller skips the value, which tells.
+``FULL`` or ``NEEDS_ZONE``. Then nothing was put. A reason does not show whether the value is valid
+JSON: the caller finds out by skipping it.
 """
 
 from __future__ import annotations

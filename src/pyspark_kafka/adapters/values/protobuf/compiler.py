@@ -141,7 +141,7 @@ def _run(command: list[str]) -> None:
 
 
 def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what ``protoc`` says, without its log and its paths."""
+    """Return the error of ``protoc``, without its log and its paths."""
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     errors = [_PATH.sub("", line) for line in lines if not _LOG.match(line)]
     return "; ".join(errors)[:_MAX_REASON]

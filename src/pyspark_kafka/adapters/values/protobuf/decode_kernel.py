@@ -44,7 +44,7 @@ MAX_CELLS: Final = 2**27
 
 MIN_CELLS: Final = 2**20
 CELLS_PER_BYTE: Final = 16
-"""How many such values a record may have, besides ``MIN_CELLS``."""
+"""How many such values a record may have, in addition to ``MIN_CELLS``."""
 
 
 @inlined

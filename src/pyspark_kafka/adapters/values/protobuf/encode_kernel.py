@@ -35,7 +35,7 @@ from ..encoding.row_encoder import find_symbol, popped, push, stop
 STRIDE: Final = 128
 OPERATION, COLUMN, END, TAG, WRITING, IS_IMPLICIT, IS_REQUIRED, IS_PACKED = range(0, 64, 8)
 COUNT, SYMBOLS, OTHERS, OTHERS_COUNT = range(64, 96, 8)
-"""What a node has:
+"""The parts of a node:
 
 - ``END`` is the number of the first node that is not below this one.
 - ``TAG`` is the field's number and wire type, or -1 for the elements of a packed field.
@@ -52,7 +52,7 @@ ENUM, BYTES, STRING, TIMESTAMP, DURATION, MESSAGE, LIST, MAP = range(9, 17)
 VARINT, ZIGZAG, FIXED32, FIXED64 = range(4)
 
 _ROOM = 64
-"""The bytes of what is written at once besides texts: a tag, a length, a number or a timestamp."""
+"""The bytes that are written at once, without texts: a tag, a length, a number or a timestamp."""
 
 _MICROS_PER_SECOND = 1_000_000
 _SECONDS = np.uint64(0x08)

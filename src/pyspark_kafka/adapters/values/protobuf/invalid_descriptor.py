@@ -2,4 +2,4 @@
 
 
 class InvalidDescriptorError(ValueError):
-    """Descriptors are broken, incomplete, or do not have a message; says so to the user."""
+    """Descriptors are broken, incomplete or lack a message; the message explains it to the user."""

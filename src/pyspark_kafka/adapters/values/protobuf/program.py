@@ -62,7 +62,7 @@ class Program:
     any_columns: Sequence[int]
     """The columns of messages that become JSON."""
     tables: Sequence[Array]
-    """What the addresses point to."""
+    """The arrays that the addresses point to."""
 
 
 def compile_program(message: Descriptor, wanted: StructType, settings: ProtobufSettings) -> Program:
@@ -85,12 +85,12 @@ class _Node:
 @final
 @dataclass(slots=True)
 class _Place:
-    """Where fields are compiled: what holds for all fields of one message."""
+    """The state of compiling the fields of one message."""
 
     path: str
     is_outermost: bool = False
     entry_slot: int | None = None
-    """In the entry of a map: the slot that says to drop it."""
+    """In the entry of a map: the slot that is set to drop the entry."""
     tags: dict[int, int] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
 

@@ -19,15 +19,15 @@ from ..columns import decoding
 NODE_STRIDE: Final = 64
 TAGS, TAG_COUNT, LARGE_TAGS, LARGE_COUNT, STEPS, STEP_COUNT, CELLS = range(0, 56, 8)
 """The addresses of 32-bit numbers of actions by tag, -1 where there is none; of the tags that are
-not below ``TAG_COUNT``, ascending, each with its action; and of the closing steps, of which a
-singular message has none: its parent closes it. ``CELLS`` is how many values one such message puts
-at the least."""
+not below ``TAG_COUNT``, ascending, each with its action; and of the closing steps; a singular
+message has none, since its parent closes it. ``CELLS`` is how many values one such message puts at
+the least."""
 
 # Actions.
 ACTION_STRIDE: Final = 96
 ACTION, COLUMN, FLAGS, CONVERT, STORE, ENUM, NODE, SLOT, SLOT_END = range(0, 72, 8)
 ONEOF, WIRE = 72, 80
-"""What an action has:
+"""The parts of an action:
 
 - The column of the values: of a repeated field, of its elements; -1 for a field not wanted.
 - The addresses of an enum's table and of a message's node.
@@ -80,8 +80,8 @@ CELLS_LEFT, MARKS, SLOTS, SLOT_COUNT, STACK, PROGRAM, ACTIONS = range(
 """The words behind those of each decoder:
 
 - How many more elements the rows of the batch may have; negative when they have too many.
-- The addresses of a number for each column, which says what is to be repaired in it; of the slots;
-  of the stack; and of the outermost message's node.
+- The addresses of a number for each column, the repairs that it needs; of the slots; of the stack;
+  and of the outermost message's node.
 """
 
 INVALID_UTF8: Final = 1

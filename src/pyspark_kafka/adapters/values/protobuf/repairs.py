@@ -1,6 +1,6 @@
-"""What a column needs after the kernel, seldom: invalid texts, equal keys, ``Any`` as JSON.
+"""Rare post-processing of a decoded column: invalid texts, equal keys, ``Any`` as JSON.
 
-The kernel keeps the bytes of ``Any``, and Python shows them: as slow as it is in Spark.
+The kernel keeps the bytes of ``Any``, and Python converts them, which is as slow as in Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def repaired(
     array: pa.Array[Any], columns: tuple[Column, ...], marks: Int64Array, number: int = 0
 ) -> pa.Array[Any]:
-    """Return a column with its texts valid, and its maps without all but the last of equal keys."""
+    """Return a column with valid texts, and with the last of equal keys in each map."""
     column = columns[number]
     if not marks[number : column.end].any():
         return array
@@ -59,7 +59,7 @@ def _valid_texts(array: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _unique_keys(array: Any) -> pa.Array[Any]:
-    """Keep the last entry of each key, as Protobuf's specification says."""
+    """Keep the last entry of each key, as Protobuf's specification requires."""
     offsets = np.asarray(array.offsets)
     keep = _is_last(np.repeat(np.arange(len(array)), np.diff(offsets)), array.keys)
     kept = np.concatenate(([0], np.cumsum(keep)))
@@ -85,7 +85,7 @@ def _is_last(rows: Int64Array, keys: pa.Array[Any]) -> BoolArray:
 
 
 _HTML: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&='\u2028\u2029"}
-"""What Java's ``JsonFormat`` escapes, as Gson does by default."""
+"""The characters that Java's ``JsonFormat`` escapes, as Gson does by default."""
 
 
 @final

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _usable(options: ValueOptions) -> Iterator[None]:
-    """Say so to the user if the package is missing, or the schema cannot be used."""
+    """Raise an error for the user if the package is missing or the schema cannot be used."""
     with requires_extra("protobuf", "google", "The package protobuf"):
         from .invalid_descriptor import InvalidDescriptorError
 
@@ -75,7 +75,7 @@ def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
         )
         raise OptionsError([problem])
     messages = compiled_messages(schema)
-    # A subject's first message is what a writer uses that says no other (message indexes [0]).
+    # Writers that choose no message use the first one of a subject (message indexes [0]).
     return _first(messages) if options.message is None else messages.named(options.message)
 
 

@@ -38,7 +38,7 @@ class WriterCheck:
 
 @final
 class WriterChecks:
-    """Checks the schemas of writers, each of which is looked at once."""
+    """Checks the schemas of writers, each of them once."""
 
     def __init__(self, message: Descriptor, data_type: StructType, names: Sequence[str]) -> None:
         self._message = message

@@ -1,6 +1,6 @@
 """A schema registry with Confluent's HTTP API: Confluent's own, Apicurio, Karapace, Redpanda.
 
-What it answers is checked: it may be another server, or a hostile one.
+Its answers are checked: they may be another server's, or a hostile one's.
 """
 
 from __future__ import annotations

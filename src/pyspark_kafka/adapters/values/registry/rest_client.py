@@ -55,19 +55,19 @@ _PASSING: Final = frozenset({408, 425, 429})
 _SERVER_ERROR: Final = 500
 
 _MAX_CONFLICT_TEXT: Final = 2_000
-"""Registries say there what is incompatible, and how."""
+"""Registries describe in this text what is incompatible, and how."""
 
 Fields: TypeAlias = "Mapping[str, Any]"
 
 
 class NonsenseError(Exception):
-    """An answer is not one of a schema registry; the message says why."""
+    """An answer is not a schema registry's; the message has the reason."""
 
 
 def json_object(content: bytes) -> Fields:
     """Return the fields of a JSON object.
 
-    :raises NonsenseError: if it is none.
+    :raises NonsenseError: if it is not a JSON object.
     """
     try:
         found = json.loads(content)
@@ -79,7 +79,7 @@ def json_object(content: bytes) -> Fields:
 def error_of(content: bytes) -> tuple[int, str]:
     """Return the error code and the message of a refusal; 0 and nothing if it has no code.
 
-    The message is shown: one of another server may be secret.
+    The message is shown to users, so another server's, which may be secret, is left out.
     """
     fields = json_fields(content)
     code, message = fields.get("error_code"), fields.get("message")
@@ -89,7 +89,7 @@ def error_of(content: bytes) -> tuple[int, str]:
 
 
 def native_url(url: str) -> str | None:
-    """Return where Apicurio's own API is, by the URL of its API that is compatible.
+    """Return the URL of Apicurio's own API, by the URL of its compatible API.
 
     Apicurio 2 and 3 have the version 2 of their API.
     """
@@ -98,9 +98,9 @@ def native_url(url: str) -> str | None:
 
 
 def as_object(found: object, what: str) -> Fields:
-    """Return what is an object in JSON.
+    """Return a value if it is a JSON object.
 
-    :raises NonsenseError: if it is none; ``what`` names it.
+    :raises NonsenseError: if it is not an object; ``what`` names it.
     """
     if not isinstance(found, dict):
         refuse(f"{what} is no JSON object")
@@ -115,7 +115,7 @@ def refuse(reason: str) -> NoReturn:
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request; ``what`` names in errors what it is for, as in "the registry has no schema 5"."""
+    """A request; ``what`` names its object in errors, as in "the registry has no schema 5"."""
 
     method: str
     path: str
@@ -147,12 +147,12 @@ class RestClient:
             lambda: tls.context if tls else None, uses_proxies=True, max_connect_s=MAX_CONNECT_S
         )
         self._first = 0
-        """The server that answered last: one that is away is not waited for by each request."""
+        """The server that answered last, so that not every request waits for one that is down."""
 
     def request(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """Return what ``parse`` makes of the answer; it raises ``NonsenseError`` of a wrong one.
+        """Return the answer as parsed by ``parse``, which raises ``NonsenseError`` for a wrong one.
 
-        :raises UnknownSchemaError: if the registry does not have what is requested.
+        :raises UnknownSchemaError: if the registry lacks the requested object.
         :raises IncompatibleSchemaError: if it does not accept a schema.
         :raises RegistryRefusedError: if it refuses the login or the request.
         :raises RegistryUnavailableError: if there is no usable answer before the deadline.
@@ -160,7 +160,7 @@ class RestClient:
         return self._request(request, parse, may_repeat=True)
 
     def request_once(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """Return as ``request``, but ask each server once: the answer can be done without."""
+        """Return as ``request``, but ask each server once: the answer is optional."""
         return self._request(request, parse, may_repeat=False)
 
     def _request(
@@ -180,7 +180,7 @@ class RestClient:
                 except RequestError as error:
                     failures.append(error)
                 except UnknownSchemaError as error:
-                    # Another server may be ahead, also one that does not answer now: they follow
+                    # Another server may be ahead, even one that does not answer now: servers follow
                     # one that registers schemas.
                     unknown = error
                 else:
@@ -239,7 +239,7 @@ class RestClient:
         return headers
 
     def _raise_refusal(self, request: Request, response: Response) -> None:
-        """Raise an error of the user's or of the data, if it is one."""
+        """Raise the error of a refusal if the user or the data caused it."""
         url = self._settings.url
         code, message = error_of(response.body)
         if response.status == 404 and (
