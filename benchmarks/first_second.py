@@ -61,7 +61,7 @@ ABOUT: Final = (
 
 
 def measure_first_second(bench: Bench) -> Section:
-    """Compare what is first in a session, for each kind of query."""
+    """Compare the first queries of sessions, for each kind of query."""
     for package in (pyspark_kafka.__file__, __file__):
         compileall.compile_dir(Path(package).parent, quiet=1)
     kafka = bench.kafka

@@ -41,7 +41,7 @@ def describe_machine() -> Mapping[str, str]:
 
 
 def describe_commit() -> str:
-    """Return the commit, and a digest of what has changed in the code since."""
+    """Return the commit, and a digest of later changes to the code."""
     commit = _git("rev-parse", "--short=12", "HEAD").decode().strip()
     changes = _git("diff", "HEAD", "--", *CODE)
     digest = hashlib.sha256(changes).hexdigest()[:12]

@@ -45,7 +45,7 @@ CONSUMER_SETTINGS: Final[Mapping[str, Any]] = {
 def record_reader(
     bootstrap_servers: str, client: str, isolation_level: str = READ_UNCOMMITTED
 ) -> Iterator[Read]:
-    """Yield what reads ranges with a ``RecordReader``."""
+    """Yield a function that reads ranges with a ``RecordReader``."""
     from pyspark_kafka.bootstrap.container import closing_clients, container_for
     from pyspark_kafka.domain.reading.records import WITHOUT_HEADERS
 

@@ -80,7 +80,7 @@ figures of each round.
 
 
 def _shares(sections: Sequence[Section]) -> Sequence[str]:
-    """Return what share of the limit the competitors reach, for sections that have one."""
+    """Return the share of the limit that competitors reach, for sections that have one."""
     lines = [
         (section.title, comparison.case, _shares_of(comparison, section.limit))
         for section in sections

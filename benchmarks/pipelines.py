@@ -144,7 +144,7 @@ def temporary_checkpoint() -> Iterator[str]:
 def continuous_query(
     client: str, guarantee: str = "at-least-once", near: Mapping[str, str] = NO_OPTIONS
 ) -> Open:
-    """Return how a continuous query of this library is opened; ``near`` are options to read."""
+    """Return a function that opens a continuous query; ``near`` are further source options."""
 
     @contextmanager
     def opened(route: Route) -> Iterator[None]:
@@ -174,7 +174,7 @@ def continuous_query(
 
 
 def select_columns(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Return what is passed on of records."""
+    """Return the columns of records that are passed on."""
     return records.select(COLUMNS)
 
 

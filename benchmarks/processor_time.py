@@ -48,9 +48,9 @@ class Process:
 
 
 def spent_between(before: Iterable[Process], after: Iterable[Process], driver: int) -> Seconds:
-    """Return what each group spent, of the processes that descend from the driver's.
+    """Return the time that each group of the driver's descendant processes spent.
 
-    What a process spent that has ended since is lost. Its parent does not have it, either: Spark's
+    The time of a process that has ended since is lost. Its parent does not have it, either: Spark's
     daemons of Python workers ignore SIGCHLD.
     """
     earlier = {process.pid: process.seconds for process in before}

@@ -166,7 +166,7 @@ class Section:
     """The competitors that others are compared with."""
 
     limit: str | None = None
-    """The competitor without Kafka, whose rate is what Spark allows."""
+    """The competitor without Kafka; its rate is the most that Spark allows."""
 
     def __post_init__(self) -> None:
         for comparison in self.comparisons:

@@ -122,7 +122,7 @@ def _trigger_ms(
 ) -> float:
     frame = spark.readStream.format(source).options(**options).load()
     with running(frame) as query:
-        # The first one reads what is there, and starts workers and clients.
+        # The first one reads existing records, and starts workers and clients.
         executions = await_executions(query, 1)
         for count in itertools.islice(itertools.count(2), TRIGGERS):
             fill()

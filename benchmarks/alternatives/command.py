@@ -59,7 +59,7 @@ class Measurement:
     def run(
         self, cases: Sequence[Case], python: Path, competitor: Competitor
     ) -> Sequence[Run | str]:
-        """Run a competitor in each case, check what it did, and return its runs or reasons."""
+        """Run a competitor in each case, check its answers, and return its runs or reasons."""
         orders = [self._order(competitor, work, shape) for work, shape in cases]
         try:
             answers, launched, reason = run_program(

@@ -20,7 +20,7 @@ class InstallError(Exception):
 
 
 def python_of(environment: Environment) -> Path:
-    """Return an environment's Python, after installing what it requires.
+    """Return an environment's Python, after installing its requirements.
 
     :raises InstallError: with the last line of pip's output.
     """

@@ -75,7 +75,7 @@ def page(
     size: Size,
     command: str,
 ) -> str:
-    """Return the page: tables of what was measured, settings, and the programs."""
+    """Return the page: tables of results, settings, and the programs."""
     outcomes = [outcome for _, _, outcome in measured]
     works = dict.fromkeys(work for work, _, _ in measured)
     tables = (

@@ -122,7 +122,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what a program leaves running, such as a JVM."""
+    """End the processes that a program leaves running, such as a JVM."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,7 +1,7 @@
 """Batch writes of typed values from Spark: both clients, and Spark's functions with the JVM sink.
 
 Each sink runs with its defaults and tuned. All read the same files, with the same acknowledgements,
-idempotence and codec. What tunes our sinks is a setting of Spark that only Python workers have: it
+idempotence and codec. Our sinks are tuned by a setting of Spark that only Python workers have: it
 keeps Spark from measuring an Arrow batch again for each row, which for structs takes longer than
 converting the row (decision 31). The JVM connector's sink has no Arrow batches, so the setting
 would change nothing there.

@@ -88,8 +88,8 @@ _LAZY_MODULES: Final = frozenset({"brokers", "continuous", "domain", "testing"})
 def register(spark: SparkSession) -> None:
     """Register the format ``pyspark_kafka`` with a session that has not found it by itself.
 
-    Queries of the session may then not set what its setting ``spark.sql.kafka.disallowedOptions``
-    lists.
+    Queries of the session may then not set the options that its setting
+    ``spark.sql.kafka.disallowedOptions`` lists.
 
     :raises OptionPolicyError: if that list is invalid.
     """

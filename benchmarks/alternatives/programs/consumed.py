@@ -59,7 +59,7 @@ def consumed(task: Task) -> Iterator[Columns]:
 def producing(
     task: Task,
 ) -> Iterator[Callable[[Iterable[tuple[bytes | None, bytes | None]]], int]]:
-    """Yield what produces keys and values; all are acknowledged in the end."""
+    """Yield a function that produces keys and values; all are acknowledged in the end."""
     errors: list[Any] = []
     producer = Producer(
         {

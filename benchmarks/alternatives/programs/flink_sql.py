@@ -65,7 +65,7 @@ def read(task: Task) -> int:
 
 
 def copy(task: Task) -> int:
-    """Write what is read to the other topic."""
+    """Write the records of a topic to the other one."""
     table = COPIES.format(task=task, tuning=WRITING if task.variant == "tuned" else "")
     _insert(task, table, "INSERT INTO copies SELECT `key`, `value` FROM records")
     return task.records

@@ -34,7 +34,7 @@ def read(task: Task) -> int:
 
 
 def copy(task: Task) -> int:
-    """Write what is read to the other topic."""
+    """Write the records of a topic to the other one."""
     name, reading, writing = _formats(task)
     frame = _session(task.jars).read.format(name).options(**reading, subscribe=task.source).load()
     sink = frame.select("key", "value").write.format(name).mode("append")

@@ -22,7 +22,7 @@ class ClientPackage:
     importing: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def made(self, module: str, name: str) -> Callable[..., Any]:
-        """Return a function that imports a module, and calls what it has under a name."""
+        """Return a function that imports a module, and calls its attribute of a name."""
 
         def make(*options: object) -> Any:
             return getattr(self._module(module), name)(*options)
@@ -30,7 +30,7 @@ class ClientPackage:
         return make
 
     def preload(self) -> None:
-        """Import what a first task needs."""
+        """Import the modules that a first task needs."""
         for module in ("record_reader", "record_writer", "stream_client"):
             self._module(module)
 

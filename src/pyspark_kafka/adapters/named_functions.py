@@ -19,7 +19,7 @@ def named_function(name: str) -> Callable[..., Any]:
 
 
 def checked_function(name: str, load: Callable[[], object]) -> Callable[..., Any]:
-    """Return what ``load`` returns, a function; raises as ``named_function``."""
+    """Return the function that ``load`` returns; raise as ``named_function``."""
     try:
         found = load()
     except Exception as error:

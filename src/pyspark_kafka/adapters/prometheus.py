@@ -28,7 +28,7 @@ Labeled = tuple[list[str], T]
 """The values of labels, and the object that has them."""
 
 Gauges = Sequence[tuple[str, str, Callable[[T], "float | None"]]]
-"""The suffix of each gauge's name, what it means, and how it is measured, if there is a value."""
+"""The suffix of each gauge's name, its meaning, and the function that returns its value, if any."""
 
 QUERY_LABELS: Final = ("query_id", "query")
 

@@ -38,14 +38,14 @@ class StreamSink(ABC):
         """Write the outputs of polled records, and send them at once."""
 
     def send(self) -> float:
-        """Send what can be sent, take acknowledgements, and raise what could not be delivered.
+        """Send as much as possible, take acknowledgements, and raise delivery errors.
 
         Does not wait; returns for how many seconds the caller may.
         """
         return math.inf
 
     def awaited(self) -> Iterable[tuple[Any, Callable[[], bool]]]:
-        """Return connections with requests in flight, and what receives the next response."""
+        """Return connections with requests in flight, each with its receiving function."""
         return ()
 
     def renew(self) -> None:  # noqa: B027  # a hook
@@ -57,7 +57,7 @@ class StreamSink(ABC):
         return True
 
     def close(self) -> None:  # noqa: B027  # a hook
-        """Close what was created; a second call does nothing."""
+        """Close the clients that were created; a second call does nothing."""
 
     @property
     def has_acknowledged(self) -> bool:

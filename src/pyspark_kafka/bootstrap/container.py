@@ -99,7 +99,7 @@ def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterato
 
 
 def _dead_letters(client: Client, options: SourceOptions, topic: str) -> Iterator[DeadLetters]:
-    # Loads what queries without dead letters do not need.
+    # Loads modules that queries without dead letters do not need.
     from ..adapters.letters import TopicDeadLetters
 
     letters = TopicDeadLetters(
@@ -182,7 +182,7 @@ def _read_schema_file(path: StoragePath) -> bytes:
 
 
 def _rack_finder(place: str) -> RackFinder:
-    # Loads what few queries need.
+    # Loads modules that few queries need.
     from ..adapters.racks import metadata
     from ..adapters.racks.environment import EnvironmentRackFinder
 

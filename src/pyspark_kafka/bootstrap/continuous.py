@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 MAX_REPORT_S = 0.5
-"""How long a task keeps what it has to report, at most."""
+"""How long a task delays its reports, at most."""
 
 
 @final

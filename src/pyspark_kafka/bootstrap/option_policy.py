@@ -19,8 +19,8 @@ SPARK_SETTING: Final = "spark.sql.kafka.disallowedOptions"
 """The JVM connector's setting (SPARK-59328). Spark passes it to no Python worker."""
 
 SESSION_VARIABLE: Final = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
-"""Passes that setting on. A JVM may have a ``VARIABLE`` that its Python driver does not see, from
-``spark-env.sh``, so that a worker's must not be replaced."""
+"""Passes ``SPARK_SETTING`` on. A JVM may have a ``VARIABLE`` that its Python driver does not see,
+from ``spark-env.sh``, so that a worker's must not be replaced."""
 
 SESSION_ALLOWED: Final = {
     entries: f"PYSPARK_KAFKA_SESSION_ALLOWED_{entries.name}" for entries in AllowList
@@ -29,7 +29,7 @@ SESSION_ALLOWED: Final = {
 
 
 def operator_policy(spark: SparkSession | None = None) -> OptionPolicy:
-    """Return what the environment of this process and the settings of a session allow.
+    """Return the policy of this process's environment, or of a session's settings.
 
     :raises OptionPolicyError: if a list is invalid.
     """

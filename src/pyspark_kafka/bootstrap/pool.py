@@ -60,8 +60,8 @@ class _Idle:
 class ContainerPool:
     """Leases a container to one user at a time, by options, in the process that created it.
 
-    A thread closes what has been idle for too long. It runs while anything is idle. ``logins`` are
-    the refused logins of all containers.
+    A thread closes containers that have been idle for too long. It runs while any is idle.
+    ``logins`` are the refused logins of all containers.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class ValueDecoders:
 
 
 def open_registry(options: RegistryOptions) -> SchemaCache:
-    """Return a registry that keeps what it has found; no request is sent yet.
+    """Return a registry that caches its results; no request is sent yet.
 
     :raises OptionsError: if the options cannot be used.
     """

@@ -109,7 +109,7 @@ class Connection:
 
     @classmethod
     def given(cls, given: argparse.Namespace, *defaults: tuple[str, str]) -> Self:
-        """Return what ``add_connection`` has parsed; it overrides defaults."""
+        """Return the options that ``add_connection`` has parsed; they override defaults."""
         settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
         options = (*defaults, *settings, *given.options)
         return cls(given.bootstrap_servers, given.client, options)

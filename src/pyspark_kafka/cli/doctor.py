@@ -1,4 +1,4 @@
-"""``pyspark-kafka doctor``: check a cluster, and what a query needs to use it."""
+"""``pyspark-kafka doctor``: check a cluster, and the prerequisites of queries."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class EpochChannelContract:
             for _ in pool.map(send_all, ends, sent.values()):
                 pass
             received = receive(channel, TASKS * 20)
-            # Closing waits for the driver to read what is left.
+            # Closing waits for the driver to read the rest.
             list(pool.map(lambda end: end.close(), ends))
         for task, messages in sent.items():
             assert [message for message in received if message.task == task] == messages

@@ -63,7 +63,7 @@ class MetadataLogContract:
         assert log.latest() == again.latest() == (3, b"first")
 
     def test_another_log_sees_what_was_added(self, log: MetadataLog, again: MetadataLog) -> None:
-        """A listing by one log does not hide what another adds later."""
+        """A listing by one log does not hide entries that another log adds later."""
         for batch_id, (writer, reader) in enumerate([(log, again), (again, log)] * 2):
             assert reader.get(batch_id) is None
             assert writer.add(batch_id, b"%d" % batch_id)

@@ -333,7 +333,7 @@ def _assert_no_offsets(
 
 
 def _failure(request: Callable[[OffsetFetcher], object], made: OffsetFetcher) -> object:
-    """Return the error of a request, or else what it returned."""
+    """Return the error of a request, or else its result."""
     try:
         return request(made)
     except PysparkKafkaError as error:

@@ -91,7 +91,7 @@ class _QueryReportsContract:
         report(earlier, 7)
         report(later, 22)
         reports.query_ended("query", earlier.run_id)
-        # What has a queue has taken the end when it has taken what follows.
+        # A queue has taken the end when it has taken the report that follows.
         report(other, 3)
         self._await(seen, other, 3)
         self._await(seen, later, 22)

@@ -213,7 +213,7 @@ class RecordWriterContract(WritingContract):
     def test_a_transaction_stays_open_after_close(
         self, world: World, writer: RecordWriter, target: str
     ) -> None:
-        """The writer's close neither commits nor aborts what another process is to end."""
+        """The writer's close does not end a transaction that another process is to end."""
         world.require(Capability.TRANSACTIONAL_WRITES)
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())

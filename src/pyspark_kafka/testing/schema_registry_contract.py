@@ -66,7 +66,7 @@ class SchemaRegistryContract:
 
     @pytest.fixture
     def strict(self) -> str:
-        """Return an unused subject that refuses what is not backward compatible."""
+        """Return an unused subject that refuses schemas that are not backward compatible."""
         pytest.skip(f"{type(self).__name__} does not override the fixture 'strict'")
 
     @pytest.fixture

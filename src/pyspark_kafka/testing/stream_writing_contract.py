@@ -202,7 +202,7 @@ class StreamWritingContract(WritingContract):
     def test_a_moved_partition_is_acknowledged_from_its_new_offset_on(
         self, world: World, echoing: StreamTask, partition: TopicPartition
     ) -> None:
-        """Acknowledgements of what was read before a partition was moved are not returned."""
+        """Acknowledgements of records read before a partition was moved are not returned."""
         world.produce(partition, numbered(0, 10))
         for polled in echoing.poll():
             assert polled.records is not None

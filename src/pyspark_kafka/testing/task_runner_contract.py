@@ -123,7 +123,7 @@ def await_end(runner: TaskRunner, seconds: float = MAX_SECONDS) -> None:
 class TaskRunnerContract:
     """The contract of ``TaskRunner``; a subclass overrides the fixture ``runner``.
 
-    The runner has two slots at least. The fixture cancels what a failed test leaves running.
+    The runner has two slots at least. The fixture cancels jobs that a failed test leaves running.
     """
 
     max_seconds: ClassVar[float] = MAX_SECONDS
@@ -158,7 +158,7 @@ class TaskRunnerContract:
     def test_a_job_runs_until_its_tasks_end(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """The start returns while tasks wait, which end by what comes after it."""
+        """The start returns while tasks wait for a later release."""
         self._start(runner, WaitingTask(rendezvous))
         assert runner.is_running()
         self._end_well(runner, rendezvous)

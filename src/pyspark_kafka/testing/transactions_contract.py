@@ -274,7 +274,7 @@ class TransactionsContract(WorldContract):
         assert sides.transactions.committed(group, [partition]) == {partition: GroupOffset(8)}
 
     def test_a_transaction_stays_open_after_close(self, sides: _Sides) -> None:
-        """Closing neither commits nor aborts what another process is to end."""
+        """Closing neither commits nor aborts a transaction that another process is to end."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
         sides.transactions.close()

@@ -78,9 +78,9 @@ class LogDirectory(ABC):
 
 
 def require_size(content: bytes) -> bytes:
-    """Return what was read; ``MAX_FILE_BYTES`` + 1 bytes are enough to refuse a file.
+    """Return a file's content; ``MAX_FILE_BYTES`` + 1 bytes are enough to refuse the file.
 
-    :raises OversizedFileError: if that is more than ``MAX_FILE_BYTES``.
+    :raises OversizedFileError: if the content is more than ``MAX_FILE_BYTES``.
     """
     if len(content) > MAX_FILE_BYTES:
         raise OversizedFileError
@@ -199,7 +199,7 @@ def _texts(options: Any) -> Iterator[str]:
 
 
 def _user_information(url: str) -> Iterator[str]:
-    """Yield ``user:password`` of a URL, the password, and what is between its slashes."""
+    """Yield ``user:password`` of a URL, the password, and the password's parts between slashes."""
     login = URL_LOGIN.search(url)
     found = login or PORT_OR_PASSWORD.search(url)
     user = found[0].lstrip("/").removesuffix("@") if found else url.rpartition("@")[0]

@@ -184,7 +184,7 @@ def _copy_mode(replaced: Path, path: Path) -> None:
 
 
 def _give_away(path: Path) -> None:
-    """Let what root has made belong to the owner of its directory, whose query reads it."""
+    """Give files that root has made to the owner of their directory, whose query reads them."""
     if sys.platform != "win32" and os.geteuid() == 0:
         owner = path.parent.stat()
         with suppress(PermissionError):  # a network filesystem may not trust this root

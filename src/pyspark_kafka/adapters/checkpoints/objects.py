@@ -137,7 +137,7 @@ class ObjectDirectory(LogDirectory):
 
     def _put_new(self, path: str, content: bytes, writer: str, deadline: Deadline) -> None:
         if not self._is_s3():
-            # adlfs passes other metadata, and Azure's client adds what headers have.
+            # adlfs passes other metadata, and Azure's client adds the metadata of headers.
             is_google = "gs" in self._filesystem.protocol
             signed = (
                 {"metadata": {_WRITER: writer}}
@@ -147,7 +147,8 @@ class ObjectDirectory(LogDirectory):
             self._ask("_pipe_file", path, content, deadline=deadline, mode="create", **signed)
             return
         bucket, key, _ = self._filesystem.split_path(path)
-        # Older releases of s3fs ignore `mode`. All leave out what their botocore does not know.
+        # Older releases of s3fs ignore `mode`. All leave out parameters that their botocore does
+        # not know.
         self._ask(
             "_call_s3",
             "put_object",

@@ -43,8 +43,8 @@ def close_in_time(
 def end_in_time(end: Callable[[], object], abandon: Callable[[], Callable[[], object]]) -> None:
     """End a part of a client, as ``close_in_time`` closes one that may be collected.
 
-    If it does not end in time, ``abandon`` is called. What it returns closes the client, in the
-    background, once the part has ended: nobody waits for the same threads again.
+    If it does not end in time, ``abandon`` is called. The function that it returns closes the
+    client, in the background, once the part has ended: nobody waits for the same threads again.
     """
     ending = _start(end, is_collected=True)
     if not ending.ends_in_time():

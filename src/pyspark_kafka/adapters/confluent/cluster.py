@@ -57,7 +57,7 @@ _IS_UP: Final = "-> UP"
 
 @final
 class Cluster:
-    """A cluster's settings, the errors of its brokers, and what makes clients and handles."""
+    """A cluster's settings and its brokers' errors; makes clients and handles."""
 
     def __init__(
         self,

@@ -201,7 +201,7 @@ class ConsumerHandle:
         return self.handle.is_open
 
     def stop(self, fetch: FetchQueue) -> None:
-        """End a fetch, and drop what was fetched; nothing is done if the handle is closed.
+        """End a fetch, and drop what was fetched; do nothing if the handle is closed.
 
         The handle is closed if librdkafka does not end the fetch in time.
         """

@@ -1,4 +1,4 @@
-"""The codes of librdkafka's errors, and what they mean for a request."""
+"""The codes of librdkafka's errors, and their meaning for a request."""
 
 # ruff: noqa: SLF001  # the codes of librdkafka's own errors begin with an underscore
 

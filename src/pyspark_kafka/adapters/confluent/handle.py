@@ -61,7 +61,7 @@ class Fetch(Protocol):
     """A fetch that has to end before its handle."""
 
     def release(self) -> None:
-        """Destroy what was taken, without waiting."""
+        """Destroy the messages that were taken, without waiting."""
 
     def end(self) -> None:
         """End the fetch, and wait for librdkafka."""
@@ -101,7 +101,7 @@ class _Parts:
     def destroy(self) -> None:
         library = self.library
         if self.kind == PRODUCER:
-            # librdkafka would wait for what is queued.
+            # librdkafka would wait for queued records.
             library.rd_kafka_purge(self.client, PURGE_ALL)
         # The client last: librdkafka waits until nothing refers to it.
         for fetch in self.fetches:
@@ -355,7 +355,7 @@ def stop_notifying(library: ctypes.CDLL, queue: int) -> None:
 class TokenRefresh:
     """librdkafka's callback for a new token, which comes when 80 % of the last one's life are over.
 
-    It has to be referred to for as long as a handle lives.
+    A reference to it has to exist for as long as a handle lives.
     """
 
     def __init__(self, library: ctypes.CDLL, provider: TokenProvider) -> None:
@@ -398,5 +398,5 @@ def set_token(library: ctypes.CDLL, client: int, token: Token) -> str:
 
 
 def principal_of(token: Token) -> str:
-    """Return what librdkafka calls the user, which must not be empty."""
+    """Return librdkafka's name for the user, which must not be empty."""
     return token.principal or "unknown"

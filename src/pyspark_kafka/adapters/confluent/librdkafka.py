@@ -265,7 +265,7 @@ def _unusable(missing: str) -> UnsupportedFeatureError:
 
 
 def c_function(result: str, *parameters: str) -> Any:
-    """Return what calls a C function in kernels: ``call(address, (argument, ...))``.
+    """Return a function for kernels that calls a C function: ``call(address, (argument, ...))``.
 
     The types have numba's names.
     """

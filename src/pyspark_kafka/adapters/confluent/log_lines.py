@@ -2,7 +2,7 @@
 
 Whether a topic is still the one that was read (KIP-516): messages carry no id, and no function
 returns one for a topic that is fetched. Whether a log was truncated (KIP-320): librdkafka compares
-the epoch of what it fetched with the log when another leader is elected, and stops fetching if they
+the epoch of fetched records with the log when another leader is elected, and stops fetching if they
 differ. Its error is the same as for an offset out of range.
 """
 
@@ -38,7 +38,7 @@ _ZEROS: Final = "A="
 
 
 def topic_debug(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting of a consumer that logs the ids of topics, and what the user asks for."""
+    """Return the setting of a consumer that logs topic ids, and the user's own contexts."""
     contexts = filter(None, (config.get(_DEBUG), "metadata"))
     return {_DEBUG: ",".join(contexts)}
 

@@ -323,7 +323,7 @@ def _our_partition(partition: ClientPartition) -> TopicPartition:
 
 
 class _RefusalError(KafkaException):
-    """The same error in some of several responses; ``about`` is what the first was for."""
+    """The same error in some of several responses; ``about`` is the subject of the first."""
 
     def __init__(self, errors: Mapping[Any, KafkaError]) -> None:
         key, error = next(iter(errors.items()))

@@ -61,8 +61,8 @@ class PartitionedRows:
     def of(cls, batch: pa.RecordBatch, found: PartitionedColumns) -> PartitionedRows:
         """Put the rows of each partition together, in their order.
 
-        librdkafka then looks up a partition once instead of for each record, and what it sends
-        together is adjacent in memory: it takes half the time.
+        librdkafka then looks up a partition once instead of for each record, and records that are
+        sent together are adjacent in memory: this takes half the time.
         """
         columns, topics, partitions = found.columns, found.topics, found.partitions
         groups = RowGroups.of(topics.codes, partitions)

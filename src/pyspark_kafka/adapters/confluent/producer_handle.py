@@ -204,7 +204,7 @@ class ProducerHandle:
         return self._errors.error("a request for a producer id", error, *self._rights())
 
     def close(self) -> None:
-        """Drop what was not flushed, and destroy the handle; a second call does nothing."""
+        """Drop unflushed records, and destroy the handle; a second call does nothing."""
         self._handle.close()
 
     def _metadata(self, topic: str, timeout_s: float) -> TopicMetadata:

@@ -87,7 +87,7 @@ class FetchesAhead:
         return {partition.topic for partition in self._fetches}
 
     def expect(self, ranges: Iterable[OffsetRange]) -> None:
-        """Stop the fetches of before; ``start`` begins with those of these ranges."""
+        """Stop the previous fetches; ``start`` then starts those of these ranges."""
         self._expected = RangeQueue(ranges)
         for partition in list(self._fetches):
             self._stop(partition)
@@ -95,8 +95,9 @@ class FetchesAhead:
     def take(self, partition: TopicPartition, offset: int, last_epoch: int) -> FetchQueue | None:
         """Return the fetch from an offset on, if it was started; stop those that were skipped.
 
-        All events have to be read before. A fetch whose topic was created again since may have
-        messages of both topics: it is stopped, and so is one that would have to compare epochs.
+        All events have to be read first. A fetch whose topic was created again since its start may
+        have messages of both topics: it is stopped, and so is one that would have to compare
+        epochs.
         """
         for passed in self._expected.begin(partition, offset):
             self._stop(passed.partition)
@@ -117,7 +118,7 @@ class FetchesAhead:
     def start(self, read: TopicPartition) -> None:
         """Start the fetches of the ranges that are read next, after one of a partition.
 
-        Until sizes of records are known, there are few.
+        Few are started until the sizes of records are known.
         """
         fetch_bytes = max(_LIMITS["fetch.message.max.bytes"], self._record_bytes)
         self._most = min(MAX_AHEAD, 2 * self._most, max(1, AHEAD_BYTES // fetch_bytes))

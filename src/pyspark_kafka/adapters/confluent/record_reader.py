@@ -163,7 +163,7 @@ class RangeConsumers:
         self._expected: frozenset[OffsetRange] = frozenset()
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
-        """Fetch those that are small ahead, if there are several; forget those of before."""
+        """Fetch small ranges ahead if there are several; forget the previous ones."""
         small = [one for one in ranges if one.size <= MAX_OFFSETS]
         self._expected = frozenset(small if len(small) > 1 else ())
         if self._small not in self._consumers and self._expected:
@@ -203,7 +203,7 @@ class RangeConsumers:
 
     @property
     def _consumers(self) -> list[RangeConsumer]:
-        """Those that are open: librdkafka may not have ended a fetch of one."""
+        """The open consumers: a consumer is closed if librdkafka does not end its fetch in time."""
         consumers = (self._large, self._small, self._leaders)
         return [each for each in consumers if each is not None and each.handle.is_open]
 
@@ -303,7 +303,7 @@ class RangeFetcher(FetchedPartition):
     def _start(self, position: int) -> None:
         consumer, gatherer = self._consumer, self._gatherer
         if not self._has_read:
-            # What is read from here on must be of one topic, also if another range comes between.
+            # All records from here on must be of one topic, also if another range comes between.
             self._recreations = consumer.recreations(self._partition.topic)
         queue = consumer.start(self, self._partition, position, gatherer.last_epoch)
         gatherer.start(queue, position)
@@ -321,7 +321,7 @@ class RangeFetcher(FetchedPartition):
         return self._consumer.recreations(self._partition.topic) != self._recreations
 
     def _leave_topic(self, position: int) -> Fetched:
-        """Forget what may be of two topics, and read on if nothing of the range was read.
+        """Forget rows that may be of two topics, and continue if nothing of the range was read.
 
         :raises TopicRecreatedError: if the old topic's records of the range were read.
         """

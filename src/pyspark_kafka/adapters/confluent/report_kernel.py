@@ -51,7 +51,7 @@ class DeliveryReports:
         *,
         is_idempotent: bool,
     ) -> None:
-        """Take what is called with each topic, partition and number of delivered records."""
+        """Take the function to call with each topic, partition and number of delivered records."""
         self._library = library
         self._acknowledge = acknowledge
         self._min_offset = 0 if is_idempotent else _ANY_OFFSET

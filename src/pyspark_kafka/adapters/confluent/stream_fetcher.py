@@ -142,7 +142,7 @@ class StreamFetcher:
                 handle.handle.leave_topic(topic)
 
     def poll(self) -> list[PolledRecords]:
-        """Return what has come, without waiting.
+        """Return the records that have come, without waiting.
 
         :raises PysparkKafkaError: if a partition cannot be read further; no record is lost by the
             error.
@@ -166,7 +166,7 @@ class StreamFetcher:
         return [polled for polled in found if polled.partition not in self._recreated]
 
     def handle_events(self) -> None:
-        """Handle errors and log lines; what was fetched waits.
+        """Handle errors and log lines; fetched records wait.
 
         :raises PysparkKafkaError: if a login is refused, or no broker was reached for too long.
         """
@@ -211,7 +211,7 @@ class StreamFetcher:
         return self._handle
 
     def _start_fetches(self, handle: ConsumerHandle) -> ConsumerHandle:
-        """Fetch what was assigned, with another consumer if this one's settings are others."""
+        """Fetch assigned partitions, with a new consumer if the settings have changed."""
         if self._starts and (
             _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes
             or self._has_rack is not self._names_rack
@@ -257,7 +257,7 @@ class StreamFetcher:
         try:
             return fetch.poll()
         except PysparkKafkaError as error:
-            # What was taken of other partitions is returned first.
+            # Records that were taken from other partitions are returned first.
             self._failures[fetch.partition] = error
             return None
 

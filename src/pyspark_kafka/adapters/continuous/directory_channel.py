@@ -218,9 +218,10 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 class DirectoryEpochChannel(EpochChannel):
     """Messages are files, for drivers that executors cannot reach.
 
-    The driver lists the directory, and removes what it has read. Messages are read one after
-    another: with many tasks on an object storage, that takes a second or more. Files of a channel
-    are removed when it is closed; a later channel removes a killed one's files, after a day.
+    The driver lists the directory, and removes the files that it has read. Messages are read one
+    after another: with many tasks on an object storage, that takes a second or more. Files of a
+    channel are removed when it is closed; a later channel removes a killed one's files, after a
+    day.
 
     :raises UnsupportedFeatureError: if the storage cannot create a file exclusively.
     :raises MetadataLogError: if the directory cannot be written.

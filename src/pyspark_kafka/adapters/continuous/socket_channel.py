@@ -93,7 +93,7 @@ class TaskConnection:
             yield from self._session[0].decode(self._read(_RECEIVE_BYTES))
 
     def send(self, payload: bytes) -> None:
-        """Append a frame, and send what the socket takes.
+        """Append a frame, and send as many bytes as the socket takes.
 
         :raises OSError: if the connection is broken.
         :raises RefusedError: if the task does not read, and too much is unsent.
@@ -111,7 +111,7 @@ class TaskConnection:
             self.send(PING)
 
     def flush(self) -> None:
-        """Send what the socket takes.
+        """Send as many bytes as the socket takes.
 
         :raises OSError: if the connection is broken.
         """

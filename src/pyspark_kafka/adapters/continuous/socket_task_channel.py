@@ -92,7 +92,7 @@ class SocketTaskChannel(TaskChannel):
             self._lost = "the task closed the connection"
 
     def _exchange(self) -> None:
-        """Send and receive what is possible at once."""
+        """Send and receive as much as is possible at once."""
         if self._lost is not None:
             return
         try:
@@ -107,7 +107,7 @@ class SocketTaskChannel(TaskChannel):
         except ValueError:
             self._lost = "what came is not from the driver, or malformed"
         else:
-            # What has come was read: a task that did not look for long is not a silent driver.
+            # All received bytes were read: the driver is not silent if only the task did not look.
             silent_s = time.monotonic() - self._last_heard
             if silent_s > self._driver_timeout_s:
                 self._lost = f"nothing was heard from it for {silent_s:.1f} seconds"

@@ -59,7 +59,7 @@ class VariableColumn:
         return self.offsets, self.data, self.validity
 
     def grow(self) -> None:
-        """Double the data, and discard what it holds."""
+        """Double the size of the data, and discard the content."""
         size = len(self.data)
         if size >= MAX_BYTES:
             raise ColumnFullError

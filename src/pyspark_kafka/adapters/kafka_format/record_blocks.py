@@ -55,7 +55,7 @@ class BatchError(Exception):
 
 @final
 class RecordBlocks:
-    """Blocks of one array, the kernel that reads them, and the stream of what is compressed."""
+    """Blocks of one array, the kernel that reads them, and the stream of compressed bytes."""
 
     __slots__ = ("_batches", "_stream", "data", "kernel", "rows")
 

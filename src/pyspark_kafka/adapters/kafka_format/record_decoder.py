@@ -147,7 +147,7 @@ class RecordDecoder:
                 yield from self._pass_oversized(result, blocks, from_offset)
             elif result == status.BAD_TIMESTAMP:
                 offset = int(cursor[at.OFFSET])
-                # The kernel has read the record, and what is yielded ends before it.
+                # The kernel has read the record, and the yielded batch ends before it.
                 cursor[at.OFFSET] -= 1
                 yield from self._finish()
                 raise MalformedTimestampError(self._partition, offset, int(cursor[at.TIMESTAMP]))

@@ -115,7 +115,7 @@ class _Setup(BrokerConnection):
         super().__init__(self._opened, timeout_ms, _MAX_FRAME_BYTES)
 
     def ready(self, host: str) -> Opened:
-        """Return the connection with what the broker supports, once the login is done."""
+        """Return the connection after the login, with the versions that the broker supports."""
         versions = self._versions()
         expires_at = math.inf
         if self._settings.login is not None:

@@ -1,4 +1,4 @@
-"""Connections to brokers, which receive what is there and never wait for the rest."""
+"""Connections to brokers, which receive available bytes and never wait for the rest."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class UnansweredError(ConnectionResetError):
 @final
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A socket that is connected to a broker and authenticated, and what the broker supports."""
+    """An authenticated socket to a broker, and the versions that the broker supports."""
 
     socket: socket.socket
     peer: str
@@ -184,7 +184,7 @@ class BrokerConnection:
         return frame
 
     def _poll_frame(self, allocate: Callable[[int], memoryview]) -> memoryview | None:
-        """Receive what is there, and return a frame without its length once it is complete.
+        """Receive available bytes, and return a frame without its length once it is complete.
 
         ``allocate`` returns memory of the size that it is given, and is not called for a frame that
         is too large.
@@ -216,7 +216,7 @@ class BrokerConnection:
         return kafka_errors.InvalidReceiveError(f"{self.peer}: a frame of {size} bytes")
 
     def _fill(self, view: memoryview) -> bool:
-        """Receive what is there, and return whether the view is full."""
+        """Receive available bytes, and return whether the view is full."""
         while self._filled < len(view):
             try:
                 received = self._socket.recv_into(view[self._filled :])
@@ -256,7 +256,7 @@ class ReceiveBuffer:
         self._memory = np.empty(_DEFAULT_FRAME_BYTES, np.uint8)
 
     def view(self, size: int) -> memoryview:
-        """Return memory for a frame; what it held before is overwritten."""
+        """Return memory for a frame; earlier content is overwritten."""
         if size > len(self._memory):
             return new_memory(size)
         return self._memory.data[:size]
@@ -272,7 +272,7 @@ class FetchConnection(BrokerConnection):
         self._takes_ids = newest == BY_ID_VERSION
         self._sent_version = self._version = min(newest, MAX_FETCH_VERSION)
         self.compares_epochs = self._version >= DIVERGING_VERSION
-        """Whether the broker compares the epoch of what was read with its log at each fetch."""
+        """Whether the broker compares the epoch of the last record with its log at each fetch."""
 
         self._settings = settings
         self._topics: Mapping[UUID | None, str] = NO_TOPICS
@@ -305,11 +305,11 @@ class FetchConnection(BrokerConnection):
         self.in_flight = positions
 
     def receive(self, buffer: ReceiveBuffer) -> FetchResponse | None:
-        """Receive what is there; return the response once it is complete.
+        """Receive available bytes; return the response once it is complete.
 
         Its records are in the buffer.
 
-        :raises FrameTooLargeError: if the response is larger than what was asked for.
+        :raises FrameTooLargeError: if the response is larger than requested.
         """
         frame = self._poll_frame(buffer.view)
         if frame is None:
@@ -351,7 +351,7 @@ class ProduceConnection(BrokerConnection):
         self._send(request, is_answered=bool(self._settings.acks))
 
     def receive(self) -> Mapping[TopicPartition, Failure | None] | None:
-        """Receive what is there; return what failed for each partition of the oldest request.
+        """Receive available bytes; return the failures of the oldest request, by partition.
 
         ``None`` until its response is complete.
         """
@@ -448,7 +448,7 @@ class RequestConnection(BrokerConnection):
         self._in_flight.append((self._correlation_id, request, version))
 
     def receive(self) -> Any:
-        """Receive what is there; return the response to the oldest request once it is complete."""
+        """Receive available bytes; return the response to the oldest request once complete."""
         frame = self._poll_frame(new_memory)
         if frame is None:
             return None
@@ -462,14 +462,14 @@ class RequestConnection(BrokerConnection):
 MAX_WAIT_S: Final = 1.0
 
 Awaited: TypeAlias = tuple[BrokerConnection, Callable[[], bool]]
-"""A connection with a request in flight, and what receives from it.
+"""A connection with a request in flight, and the function that receives from it.
 
-It returns whether the next response is complete, or the connection is lost.
+The function returns whether the next response is complete, or the connection is lost.
 """
 
 
 def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
-    """Receive what comes, until a response is complete, one is overdue, or the time is up.
+    """Receive bytes until a response is complete, one is overdue, or the time is up.
 
     Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses.
     """
@@ -487,7 +487,7 @@ def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
 
 
 def _ready(awaited: Sequence[Awaited], deadline: Deadline) -> list[Callable[[], bool]]:
-    """Wait, and return what receives from each connection with something to receive."""
+    """Wait, and return the receiving functions of the connections that are readable."""
     has_decrypted = any(connection.has_decrypted for connection, _ in awaited)
     numbers = [connection.fileno() for connection, _ in awaited]
     ready = ready_numbers(numbers, EVENT_READ, 0 if has_decrypted else deadline.remaining)

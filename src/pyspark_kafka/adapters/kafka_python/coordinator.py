@@ -54,7 +54,7 @@ class CoordinatorClient:
         cycle: TransactionCycle[Rows],
         rights: Callable[[TransactionRequest[Rows]], Collection[Right]],
     ) -> None:
-        """Take ``rights``, which returns what a request needs."""
+        """Take ``rights``, which returns the rights that a request needs."""
         self._key = key
         self._kind = kind
         self._factory = factory

@@ -125,7 +125,7 @@ class CoordinatorRequests:
         offsets: Mapping[TopicPartition, int],
         passing: tuple[type[Exception], ...],
     ) -> dict[TopicPartition, type[kafka_errors.KafkaError]]:
-        """Commit a group's offsets; return what was refused.
+        """Commit a group's offsets; return the errors of refused partitions.
 
         Errors of ``passing`` are raised, and repeated as long as they may pass.
         """

@@ -122,9 +122,9 @@ class ProduceClient:
         return self._sender.is_settled
 
     def send_without_waiting(self) -> float:
-        """Send what can be sent, and return for how many seconds the caller may wait.
+        """Send as much as possible, and return for how many seconds the caller may wait.
 
-        It waits for ``awaited`` connections at the same time, and calls ``receive``.
+        Meanwhile the caller waits for ``awaited`` connections, and calls their functions.
         """
         self._disconnect_overdue()
         while self._sender.has_pending:
@@ -158,7 +158,7 @@ class ProduceClient:
         return True
 
     def awaited(self) -> Sequence[Awaited]:
-        """Return connections with requests in flight, and what receives their next response."""
+        """Return connections with requests in flight, each with its receiving function."""
         return [
             (connection, partial(self._receive, node))
             for node, connection in self._connections.items()
@@ -166,7 +166,7 @@ class ProduceClient:
         ]
 
     def close(self) -> None:
-        """Close all connections; what is in flight may arrive or not."""
+        """Close all connections; requests in flight may arrive or not."""
         for node in list(self._connections):
             self._connections.pop(node).close()
 
@@ -309,7 +309,7 @@ class ProduceClient:
                 self._disconnect(node, TimeoutError("no response to a produce request"))
 
     def _receive(self, node: int) -> bool:
-        """Receive what is there; return whether a response is complete, or the connection lost."""
+        """Receive available bytes; return whether a response is complete or the connection lost."""
         try:
             response = self._connections[node].receive()
         except RETRIABLE_ERRORS as error:

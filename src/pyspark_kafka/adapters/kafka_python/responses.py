@@ -1,4 +1,4 @@
-"""Checks of what brokers answer, which kafka-python does not make."""
+"""Checks of brokers' responses that kafka-python does not make."""
 
 from __future__ import annotations
 

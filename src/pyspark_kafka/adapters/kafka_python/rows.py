@@ -31,7 +31,7 @@ _TOPIC_PAUSE_S: Final = 0.1
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some rows of columns, which become a batch; ``output`` is what the caller tracks."""
+    """Some rows of columns, which become a batch; the caller tracks the ``output``."""
 
     columns: ProducerColumns
     rows: Int64Array
@@ -129,7 +129,7 @@ class BatchPartitioner:
                 with self._errors.one_deadline(deadline.remaining):
                     found = self._metadata.partition_count(topic)
             except RETRIABLE_ERRORS:
-                # The deadline may cut the last request short: what was answered before counts.
+                # The deadline may cut the last request short: an earlier answer counts.
                 if deadline.has_passed and not is_answered:
                     raise
                 return 0

@@ -173,7 +173,7 @@ class _TransactionalWriter:
             self._producer.connect(topic)
 
     def send(self) -> float:
-        """Send what can be sent, and return for how many seconds the caller may wait."""
+        """Send as much as possible, and return for how many seconds the caller may wait."""
         if self.cycle.is_settled:
             return math.inf
         self._coordinator.check_time()
@@ -190,7 +190,7 @@ class _TransactionalWriter:
         return min(wait_s, self.cycle.seconds_to_retry(now))
 
     def awaited(self) -> Iterable[Awaited]:
-        """Return connections with requests in flight, and what receives the next response."""
+        """Return connections with requests in flight, each with its receiving function."""
         if self.cycle.is_settled:
             return ()
         return (

@@ -198,7 +198,7 @@ class FetchedData(NamedTuple):
     aborted: tuple[AbortedTransaction, ...]
     records: memoryview
     diverging: EpochEndOffset | None = None
-    """The answer of a broker whose log differs from what was read before the offset."""
+    """The answer of a broker whose log differs from the records read before the offset."""
 
     end_offset: int = -1
     """The offset after the last record that may be read, as far as this broker knows."""

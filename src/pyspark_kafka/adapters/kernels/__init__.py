@@ -1,1 +1,1 @@
-"""Compiling functions to machine code, and what kernels share."""
+"""Compiling functions to machine code, and shared parts of kernels."""

@@ -29,8 +29,8 @@ from .writing import MemoryRecordWriter
 class MemoryStreamClient(StreamClient):
     """Reads from and writes to a ``MemoryCluster``.
 
-    Without transactions, what is written is acknowledged at once. With them, ``poll`` commits what
-    was written before.
+    Without transactions, outputs are acknowledged at once. With them, ``poll`` commits earlier
+    outputs.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class MemoryStreamClient(StreamClient):
         return PartitionOffsets(later(offsets, committed))
 
     def _commit(self) -> None:
-        """Commit what was written, a transaction for each partition."""
+        """Commit the outputs, in a transaction for each partition."""
         for partition, outputs in list(self._uncommitted.items()):
             self._cluster.commit_and_begin(
                 self._transactions[partition],

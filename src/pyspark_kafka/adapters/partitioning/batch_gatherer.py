@@ -34,7 +34,7 @@ class BatchGatherer:
         self._topic: str | None = None
 
     def add(self, batch: pa.RecordBatch, topic: str | None) -> Iterator[Gathered]:
-        """Take a batch, and yield what is to be written now, each with its topic option."""
+        """Take a batch, and yield the batches to write now, each with its topic option."""
         if self._batches and (batch.schema != self._batches[0].schema or topic != self._topic):
             yield from self.take()
         self._batches.append(batch)
@@ -44,7 +44,7 @@ class BatchGatherer:
             yield from self.take()
 
     def take(self) -> Iterator[Gathered]:
-        """Yield what is gathered, as one batch."""
+        """Yield the gathered rows as one batch."""
         batches, self._batches, self._bytes = self._batches, [], 0
         if batches:
             yield concatenated(batches) if len(batches) > 1 else batches[0], self._topic

@@ -1,7 +1,7 @@
 """Java's own store format, JKS, which is a few lengths and SHA-1.
 
 It is defined by ``sun.security.provider.JavaKeyStore`` and ``KeyProtector`` (OpenJDK). Both
-use SHA-1 in ways that protect little; this reads what exists, and writes nothing.
+use SHA-1 in ways that protect little; this module reads existing stores, and writes none.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class JksStore:
 
 
 def read_jks(content: bytes, password: str) -> JksStore:
-    """Return what a store contains; without a password, its integrity is not verified.
+    """Return the content of a store; without a password, its integrity is not verified.
 
     :raises WrongPasswordError: if this is not its password.
     :raises ValueError: if it is damaged.
@@ -134,7 +134,7 @@ def _protected_data(protected: bytes) -> bytes:
 
 
 def _der(content: bytes, tag: int) -> tuple[bytes, bytes]:
-    """Return the value at the beginning, and what comes after it (X.690)."""
+    """Return the value at the beginning, and the bytes after it (X.690)."""
     if len(content) < 2 or content[0] != tag:
         raise ValueError("the key is protected in an unknown way")
     length, begin = content[1], 2

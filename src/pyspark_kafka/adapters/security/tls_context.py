@@ -219,7 +219,7 @@ class Rotating(Generic[T]):
     """
 
     def __init__(self, files: Collection[str], make: Callable[[], T]) -> None:
-        """Make the value; raise what ``make`` raises.
+        """Make the value; raise as ``make`` does.
 
         ``make`` raises ``ValueError`` or ``PysparkKafkaError`` if the files cannot be used.
         """

@@ -135,7 +135,7 @@ class FunctionTokenProvider(TokenProvider):
         except (AuthenticationError, TokenUnavailableError):
             raise
         except Exception as error:
-            # The function may raise anything, and so may what it calls.
+            # The function may raise anything, and so may the functions that it calls.
             raise TokenUnavailableError(f"'{self._name}'", one_line(error)) from error
         if not isinstance(found, Token):
             raise self._error(

@@ -1,7 +1,7 @@
 """The data source, from which Spark makes readers and writers.
 
 Spark starts a process for each step of a query, and each of them imports this module: to find the
-format, to make the source, to plan, and to read or write. What one step needs is imported there.
+format, to make the source, to plan, and to read or write. Each step imports what it needs.
 """
 
 from __future__ import annotations

@@ -231,12 +231,12 @@ class JobGroup(ABC):
         """Return how many tasks of the group run, or 0 where Spark does not report it."""
 
     def describe_failure(self, error: Exception) -> str:
-        """Return on one line why a job of the group failed, from what Spark raised."""
+        """Return on one line why a job of the group failed, from Spark's error."""
         return summarize_failure(str(error))
 
 
 def job_group(spark: SparkSession, name: str, description: str) -> JobGroup:
-    """Return a new group; ``name`` is unique, and ``description`` is what Spark's UI shows."""
+    """Return a new group; ``name`` is unique, and Spark's UI shows ``description``."""
     if is_classic(spark):
         return _ClassicJobGroup(spark, name, description)
     return _ConnectJobGroup(spark, name)

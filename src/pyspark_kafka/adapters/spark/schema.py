@@ -151,7 +151,7 @@ def spark_type(data_type: DataType) -> spark.DataType:
 def data_type_of(
     found: spark.DataType, path: str, problems: list[str], *, is_read: bool = True
 ) -> DataType | None:
-    """Return the type of a field at ``path``, and add what values cannot have.
+    """Return the type of a field at ``path``, and note the types that values cannot have.
 
     Spark checks nothing that it reads: a field that is not nullable would be a false promise. What
     it writes may be nullable or not.

@@ -48,7 +48,8 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
     only: on a cluster it would have to be installed on every node.
 
-    A session of Spark Connect gets what a client can set. The other settings are the server's.
+    A session of Spark Connect gets the settings that a client can set. The other settings are the
+    server's.
     """
     if builder is None and (existing := existing_connect_session()):
         return _of_server(existing)
@@ -241,7 +242,7 @@ _ENVIRONMENT_LOCK: Final = threading.RLock()
 
 @contextmanager
 def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables of the Python workers for what the block registers or runs.
+    """Set environment variables of the Python workers that the block's functions and jobs use.
 
     The context's environment is one for all threads, so that blocks wait for each other. Spark
     Connect ignores the variables.

@@ -76,7 +76,7 @@ class MicroBatchReader(DataSourceStreamReader):
         return read_ranges(self._use_cases, self._options, self._columns, lambda _: partition.value)
 
     def commit(self, end: Offsets) -> None:
-        """Report what Spark has committed; Spark's own log is authoritative."""
+        """Report the offsets that Spark has committed; Spark's own log is authoritative."""
         with strip_tracebacks():
             self._stream().commit(self._checked(end))
 
@@ -118,7 +118,7 @@ class MicroBatchReader(DataSourceStreamReader):
 
 @cache
 def freeze_loaded_objects() -> None:
-    """Exempt what a driver's process has loaded from garbage collection, once.
+    """Exempt the objects that a driver's process has loaded from garbage collection, once.
 
     A trigger of thousands of partitions makes enough objects to start several collections, and
     each visits all modules: a quarter of the trigger's processor time. There is hardly any garbage
@@ -128,9 +128,9 @@ def freeze_loaded_objects() -> None:
 
 
 def _offsets(content: Offsets) -> PartitionOffsets:
-    """Check what Spark passes: it is from a file of the checkpoint.
+    """Check the offsets that Spark passes: they are from a file of the checkpoint.
 
-    :raises MetadataLogError: if it is not what this source has returned.
+    :raises MetadataLogError: if this source cannot have returned them.
     """
     try:
         return PartitionOffsets.from_checkpoint_object(content)

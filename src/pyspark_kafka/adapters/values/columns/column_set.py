@@ -100,7 +100,7 @@ class ColumnSet:
     def grow(self, column: int, data_bytes: int = 0) -> None:
         """Make room: for ``data_bytes`` more bytes of a text, or else for more elements.
 
-        What the columns hold is kept; addresses in the table change.
+        The columns keep their content; addresses in the table change.
 
         :raises DecodedTooLargeError: if Arrow cannot address more.
         """

@@ -64,7 +64,7 @@ class ValueFraming:
     """
 
     def __init__(self, options: ValueOptions, registry: SchemaRegistry | None = None) -> None:
-        """Take the options of a column, and a registry that keeps what it has found."""
+        """Take the options of a column, and a registry that caches its results."""
         self._options = options
         self._mode = _MODES.get(options.framing, NO_FRAMING)
         self._has_indexes = options.format == _PROTOBUF
@@ -164,7 +164,7 @@ class ValueFraming:
         named: Sequence[_Named],
         topic: str | None,
     ) -> tuple[tuple[WriterSchema, ...], tuple[int | str, ...], Int32Array]:
-        """Return the schemas of framings, the ids of others, and what ``writers`` has for each."""
+        """Return the schemas of framings, the ids of others, and the entries of ``writers``."""
         subject = writer_subject(self._options, topic)
         schemas: list[WriterSchema] = []
         unknown_ids: list[int | str] = []

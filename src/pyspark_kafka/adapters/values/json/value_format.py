@@ -37,7 +37,7 @@ _PATTERNS: Final = {
     "timestampFormat": (context.TIMESTAMP_STEPS, context.TIMESTAMPS_HAVE_FALLBACK),
     "timestampNTZFormat": (context.NTZ_STEPS, 0),
 }
-"""The places of the steps, and what else is tried unless there is a pattern."""
+"""The places of the steps, and the alternative that is tried without a pattern."""
 
 _MAX_DEPTH: Final = "maxNestingDepth"
 _MAX_DIGITS: Final = "maxNumLen"

@@ -119,7 +119,7 @@ def _compile(folder: Path, given: Path, name: str) -> bytes:
     package = Path(tools.submodule_search_locations[0])
     target = folder / "descriptors"
     includes = [f"-I{folder / 'texts'}", f"-I{package / '_proto'}"]
-    # What the texts do not have is searched in the descriptors.
+    # Imports that the texts lack are searched in the descriptors.
     files = [f"--descriptor_set_in={given}", f"--descriptor_set_out={target}", "--include_imports"]
     _run([sys.executable, "-I", "-c", _PROTOC, str(package.parent), *includes, *files, name])
     return target.read_bytes()

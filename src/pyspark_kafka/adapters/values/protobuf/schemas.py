@@ -116,7 +116,7 @@ class Messages:
 
 
 def _check_maps(messages: Iterable[Descriptor]) -> None:
-    """Check what ``DescriptorPool`` does not: that a map is repeated, with a key and a value."""
+    """Check that a map is repeated, with a key and a value: ``DescriptorPool`` does not."""
     for message in messages:
         _check_maps(message.nested_types)
         is_map = is_map_entry(message)

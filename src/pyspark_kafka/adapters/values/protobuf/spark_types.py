@@ -75,7 +75,7 @@ def _depth(text: str) -> int:
 
 
 class FieldKind(NamedTuple):
-    """How fields of a type are on the wire, and what they become.
+    """The encoding of a type's fields on the wire, and their Spark type.
 
     Types of one encoding can be read as each other (Protobuf's rules on updating a message). The
     type is of one value, or of the name of an enum's; messages have none.

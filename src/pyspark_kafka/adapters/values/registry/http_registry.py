@@ -49,7 +49,7 @@ _DEFAULT_GROUP: Final = "default"
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 _NO_TYPE: Final = "Failed to discover artifact type"
-"""Apicurio 3.0 guesses the type of an id's schema by its text, and refuses what it cannot guess."""
+"""Apicurio 3.0 guesses the type of an id's schema by its text; some texts it refuses."""
 
 
 @final
@@ -151,7 +151,7 @@ class HttpSchemaRegistry(SchemaRegistry):
     def _with_groups(
         self, schema: Schema, content_id: int, what: str, subject: str | None
     ) -> Schema:
-        """Return a schema with the groups of what it imports, which Confluent's API leaves out."""
+        """Return a schema with the groups of its imports, which Confluent's API leaves out."""
         if not schema.references or not self._is_apicurio:
             return schema
         try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""Many times what registries accept for a schema."""
+"""Many times the size that registries accept for a schema."""
 
 MAX_CONNECT_S: Final = 5.0
 
