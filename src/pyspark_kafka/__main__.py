@@ -14,7 +14,7 @@ from .domain.text import one_line
 
 FAILED: Final = 1
 SIGNALED: Final = 128
-"""Shells add it to a signal's number: the exit status of a command that the signal ended."""
+"""The number that shells add to a signal's for the exit status of a command that it ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""One deadline for all that a call waits for, and short ones for calls that are repeated."""
+"""One deadline for all waits of a call, and short ones for repeated calls."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _failure(error: Exception, deadline: Deadline) -> RequestError:
     text = f"{type(error).__name__}: {error}"
     # The first line of another server's answer, which may be secret, is in the error.
     text = "its answer is not HTTP" if "BadStatusLine" in text else text
-    # As Kafka's clients do, await no new certificate.
+    # Kafka's clients do not wait for a new certificate either.
     return RequestError(text, may_pass=_UNTRUSTED not in text)
 
 
@@ -255,7 +255,7 @@ def _ended_at(deadline: Deadline) -> Iterator[None]:
 
 @final
 class _Sockets:
-    """Duplicates of the sockets of a block: TLS takes the first over, and responses close them."""
+    """Duplicates of a block's sockets: TLS takes over the originals, and responses close them."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -292,7 +292,7 @@ def _end_in_time(connected: socket.socket | None) -> None:
 
 
 class _Connection(HTTPConnection):
-    """Ends with the block that uses it, and gives each address a share of the time to connect."""
+    """A connection that ends with its block, and tries each address for a share of the time."""
 
     def __init__(self, host: str, *args: Any, **named: Any) -> None:
         super().__init__(host, *args, **named)
@@ -336,7 +336,7 @@ class _Connection(HTTPConnection):
             raise LocationParseError(f"'{self._name}', which is no name of a host") from None
         except OSError as error:
             raise NewConnectionError(self, str(error)) from error
-        # A proxy's own TLS is for its name.
+        # A proxy's own TLS is for the proxy's name.
         return [self._name] if self.proxy else [address[0] for *_, address in found]
 
 

@@ -296,7 +296,7 @@ def _bad_records(
 
 
 def new_registry() -> CollectorRegistry:
-    """Return a registry that has nothing yet.
+    """Return an empty registry.
 
     :raises MissingDependencyError: if prometheus-client is not installed.
     """

@@ -92,7 +92,7 @@ MAX_REQUEST_S: Final = 4.0
 
 
 def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterator[AdapterT]:
-    """Yield an adapter once, and close it when the container's resources are shut down."""
+    """Yield an adapter, and close it when the container's resources are shut down."""
     adapter = make(options)
     yield adapter
     adapter.close()

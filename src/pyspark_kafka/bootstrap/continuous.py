@@ -138,7 +138,7 @@ class TaskProgram:
             yield container.sink_encoding().encode
 
     def for_run(self, generation: int, first_epoch: int) -> TaskProgram:
-        """Return the program of a generation of a run that began with an epoch."""
+        """Return the program of one generation of a run that began with an epoch."""
         settings = replace(self.settings, first_epoch=first_epoch)
         return replace(self, generation=generation, settings=settings)
 

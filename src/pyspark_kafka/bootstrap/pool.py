@@ -58,7 +58,7 @@ class _Idle:
 
 @final
 class ContainerPool:
-    """Leases a container to one user at a time, by options, in the process that created it.
+    """Leases containers by options, each to one user at a time, in the process that created it.
 
     A thread closes containers that have been idle for too long. It runs while any is idle.
     ``logins`` are the refused logins of all containers.

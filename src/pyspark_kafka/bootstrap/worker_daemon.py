@@ -22,7 +22,7 @@ log = logging.getLogger("pyspark_kafka")
 _P = ParamSpec("_P")
 
 ARCHIVES: Final = Path("pyspark", "python", "lib")
-"""Where an installed PySpark has the archives that Spark puts on the path of its workers."""
+"""The directory of an installed PySpark's archives, which Spark puts on its workers' path."""
 
 MODULES: Final = (
     "pyspark.worker",
@@ -39,8 +39,8 @@ MODULES: Final = (
 def archives_last(path: Sequence[str]) -> list[str]:
     """Return a module path with Spark's archives after the installation that they belong to.
 
-    They have the same modules. Python keeps the bytecode of installed modules, while it compiles
-    an archive's in every process, which takes half a second.
+    The archives have the same modules. Python keeps the bytecode of installed modules, while it
+    compiles an archive's in every process, which takes half a second.
     """
     installed = {Path(entry) / ARCHIVES for entry in path if _has_pyspark(entry)}
     archives = [entry for entry in path if Path(entry).parent in installed]

@@ -163,7 +163,7 @@ def _paths(jars: JarSet) -> tuple[Path, ...]:
 def cache_directory() -> Path:
     """Return the directory of cached jars: ``$PYSPARK_KAFKA_CACHE``, or in the user's cache.
 
-    It is made if it does not exist.
+    The directory is created if it does not exist.
 
     :raises JarsError: if it cannot be made, or the user has no home directory.
     """
@@ -276,7 +276,7 @@ def archive_path(version: str, java: Path) -> Path:
 
 
 def archive_options(archive: Path) -> tuple[str, ...]:
-    """Return Java's options to use an archive; one that does not fit is ignored in silence."""
+    """Return Java's options to use an archive; one that does not fit is silently ignored."""
     return f"-XX:SharedArchiveFile={archive}", *SILENT
 
 
@@ -293,7 +293,7 @@ def make_once(archive: Path, run: Callable[[tuple[str, ...]], None]) -> None:
         FileLock(f"{archive}.lock", timeout=_ARCHIVE_SECONDS),
     ):
         if not archive.exists():
-            # It is read-only, and Java does not write over one that was left.
+            # The archive is read-only, and Java does not overwrite an old one.
             incomplete.unlink(missing_ok=True)
             run((f"-XX:ArchiveClassesAtExit={incomplete}", *SILENT))
             incomplete.rename(archive)

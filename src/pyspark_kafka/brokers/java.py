@@ -49,7 +49,7 @@ def find_java(minimum: int) -> Path:
     """
     home = os.environ.get("JAVA_HOME")
     if home:
-        # If the variable is set, Spark's own scripts run no other java.
+        # If the variable is set, Spark's own scripts run no other Java either.
         found = shutil.which("java", path=str(Path(home) / "bin"))
         missing = f"JAVA_HOME is {home}, which has no bin/java"
     else:

@@ -56,7 +56,7 @@ def new_nodes(count: int, directory: Path, port: int | None = None) -> tuple[Nod
     :raises OSError: if a port is taken, or not enough are free.
     """
     wanted = ports_from(port, count) if port else ()
-    # One more for each, in case that some are among the wanted ones.
+    # One more port for each, in case some of them are among the wanted ones.
     spare = [free for free in free_ports(3 * count) if free not in wanted]
     ports, controllers = wanted or spare[count:], spare[:count]
     nodes = tuple(
@@ -167,8 +167,8 @@ def ports_from(first: int, count: int) -> tuple[int, ...]:
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         if os.name == "posix":
-            # As Java does, or connections of a broker that has ended keep its port for a minute. On
-            # Windows it would take the port of another process.
+            # As Java does, since connections of a broker that has ended keep its port for a minute.
+            # On Windows it would take the port of another process.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -27,7 +27,7 @@ STORAGE_FILE: Final = "write it to a file and pass the file with --storage-optio
 _COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
 
 _CONNECTION_DEFAULTS: Final = {
-    # How long a person waits for an answer; the query's own timeouts may be much longer.
+    # As long as a person waits for an answer; the query's own timeouts may be much longer.
     "kafka.default.api.timeout.ms": "10000",
     "kafkaConsumer.pollTimeoutMs": "5000",
 }
@@ -247,7 +247,7 @@ def _name_and_value(text: str) -> tuple[str, str]:
 def client_settings(name: str) -> tuple[tuple[str, str], ...]:
     """Read a file of client settings like Kafka's own tools, by ``java.util.Properties``.
 
-    Unlike there, a line without a value is refused, and the file is in UTF-8.
+    Unlike with those tools, a line without a value is refused, and the file is in UTF-8.
     """
     from javaproperties import InvalidUEscapeError, KeyValue, parse
 

@@ -64,7 +64,7 @@ writes records with several letters once. The letters stay where they are: with
 
 
 def add_dead_letters(commands: Commands) -> None:
-    """Add the command ``dead-letters`` and its two."""
+    """Add the command ``dead-letters`` and its two subcommands."""
     both = commands.add_parser(
         "dead-letters", help=_SUMMARY, description=f"{_SUMMARY.capitalize()}."
     )

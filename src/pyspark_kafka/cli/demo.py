@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EVENTS: Final = 60_000
 MAX_EMBEDDED_EVENTS: Final = 80_000
-"""As many as always fit into the embedded broker, which drops older records."""
+"""The most events that always fit into the embedded broker, which drops older records."""
 
 _DEMO: Final = """\
 Stream generated shop orders from Kafka through Spark and back, and show the result.
@@ -65,7 +65,7 @@ _ORDER: Final = """
                int(pmod(hash(value), 12)) + 1) AS country,
     CAST((600 + pmod(xxhash64(value), 29400)) / 100 AS DECIMAL(10, 2)) AS amount
 """
-"""The order of a number ``value``, the same in every run."""
+"""The order with a number ``value``, the same in every run."""
 
 _SUMMARY: Final = (
     "count(*) AS records",
@@ -198,7 +198,7 @@ class _Demo:
     def stream_orders(self, count: int, *, is_continuous: bool) -> None:
         """Produce orders, stream them to the topic of results, and check that none is missing.
 
-        :raises SparkQueryError: if one is, or is there twice.
+        :raises SparkQueryError: if an order is missing or occurs twice.
         """
         results = _results(self.topic)
         what = "A continuous query passes on" if is_continuous else "Micro-batches pass on"

@@ -149,7 +149,7 @@ def _show_table(given: argparse.Namespace, monitor: LagMonitor) -> None:
 def _later_snapshots(
     given: argparse.Namespace, monitor: LagMonitor, snapshot: LagSnapshot
 ) -> Iterator[tuple[LagSnapshot, str]]:
-    """Yield a snapshot per interval; if one fails, the last good one with the error's text."""
+    """Yield a snapshot per interval; if one fails, the last good snapshot with the error's text."""
     while True:
         time.sleep(given.interval or DEFAULT_INTERVAL)
         try:

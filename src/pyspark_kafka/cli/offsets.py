@@ -92,11 +92,11 @@ _GROUP: Final = "group:"
 _CHECKPOINT: Final = "checkpoint:"
 
 Target: TypeAlias = StartingOffsets | StoragePath
-"""Offsets in Kafka, or of another checkpoint."""
+"""Offsets in Kafka, or offsets of another checkpoint."""
 
 
 def add_offsets(commands: Commands) -> None:
-    """Add the command ``offsets`` and those below it."""
+    """Add the command ``offsets`` and its subcommands."""
     all_of_them = commands.add_parser(
         "offsets", help=_SUMMARY, description=f"{_SUMMARY.capitalize()}."
     )

@@ -67,7 +67,7 @@ def run_undo(given: argparse.Namespace, path: StoragePath) -> int:
         path,
         (before, after),
         lambda: checkpoint.undo(before, number, backup),
-        # Only if the query has run since is there another backup.
+        # Another backup exists only if the query has run since.
         is_undoable=after != backup.before,
     )
 

@@ -31,7 +31,7 @@ _NO_LIMIT: Final = 1_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Prints lines; on a terminal also a live line below them, which is overwritten."""
+    """Prints lines; on a terminal, it also shows a live line below them, which is overwritten."""
 
     out: TextIO
 
@@ -146,8 +146,8 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal
 def ending_signals(act: Callable[[int, object], object] | None = None) -> Iterator[None]:
     """Do something on the signals that end a command, except those that ``nohup`` ignores.
 
-    By default, raise ``KeyboardInterrupt`` with the signal's number, so that every block ends and
-    deletes its temporary files. In other threads than the main one nothing changes.
+    The default is to raise ``KeyboardInterrupt`` with the signal's number, so that every block ends
+    and deletes its temporary files. Outside of the main thread, nothing changes.
     """
     with ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():

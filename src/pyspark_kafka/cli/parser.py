@@ -36,7 +36,7 @@ _COMMANDS: Final = (
     add_warm,
     add_completion,
 )
-"""In the order of the help."""
+"""The commands in the order of the help."""
 
 _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _NAME: Final = re.compile(r"[\w-]+")
@@ -45,7 +45,7 @@ _OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 @final
 class _Parser(argparse.ArgumentParser):
-    """Repeats no secret of an argument in an error, and suggests names of commands and options."""
+    """Never repeats a secret of an argument in an error; suggests names of commands and options."""
 
     _given: Sequence[str] = ()
 

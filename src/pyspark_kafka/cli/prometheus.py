@@ -148,7 +148,7 @@ def _measure_forever(
 
 @final
 class _Journal:
-    """Prints a line when a checkpoint fails, when it fails in another way, and when it is well."""
+    """Prints a line when a checkpoint fails, when its error changes, and when it recovers."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -160,7 +160,7 @@ class _Journal:
         print(json.dumps({"url": url}) if self._as_json else line, flush=True)
 
     def note(self, report: CheckpointReport) -> None:
-        """Print a line on stderr, unless the last report of the checkpoint was alike."""
+        """Print a line on stderr, unless the checkpoint's last report was similar."""
         condition = report.failure.condition if report.failure else None
         if condition == self._conditions.get(report.name):
             return

@@ -1,4 +1,4 @@
-"""``pyspark-kafka tail``: print the records of a topic as they come."""
+"""``pyspark-kafka tail``: print the records of a topic as they arrive."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class LogFile(NamedTuple):
 class LogDirectory(ABC):
     """A directory that may not exist yet. Methods raise the errors of the storage.
 
-    They raise ``TimeoutError`` if a remote storage does not end an operation in ``OPERATION_S``.
+    Methods raise ``TimeoutError`` if a remote storage does not end an operation in ``OPERATION_S``.
     """
 
     @abstractmethod

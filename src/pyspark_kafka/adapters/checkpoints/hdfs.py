@@ -255,7 +255,7 @@ class _Operation:
     def repeated(self, call: Callable[[], T]) -> T:
         """Return a call's result, repeating the call while its errors may pass and there is time.
 
-        It waits for the end of a safe mode until the deadline: DataNodes may be starting.
+        In safe mode, the call is repeated until the deadline: DataNodes may be starting.
         """
         pauses_s = iter(_PAUSES_S)
         while True:

@@ -25,8 +25,8 @@ _MAX_UNLISTED: Final = 100
 class FsspecMetadataLog(EditableLog):
     """One file per batch, named by the batch id, in the layout of Spark's ``HDFSMetadataLog``.
 
-    A storage may list a new file late, and a deleted one for a while. So entries are looked for by
-    name after the last one that is listed, unless this object has written it.
+    A storage may list a new file late, and a deleted one for a while. So this log looks for entries
+    by name after the last listed one, unless it has written that itself.
 
     Other files in the directory stay, except temporary files of this class that are a day old:
     their writers were killed.

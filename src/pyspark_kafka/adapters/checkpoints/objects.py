@@ -58,7 +58,7 @@ class ObjectDirectory(LogDirectory):
 
     def read(self, name: str) -> bytes | None:
         try:
-            # One request, unlike asking for the size first.
+            # This is one request; asking for the size first would be another.
             content: bytes = self._ask(
                 "_cat_file", self._child(name), start=0, end=MAX_FILE_BYTES + 1
             )

@@ -52,7 +52,8 @@ def location_of(path: StoragePath) -> Location:
 def place_of(path: StoragePath) -> str:
     """Return the place of a path: the same text for its spellings, without logins.
 
-    Two places may be one, of a server with two names for example; one place is never two.
+    Different places may be the same directory, such as by two names of a server; equal places
+    always are.
     """
     location = location_of(path)
     if location.scheme == _LOCAL:

@@ -1,4 +1,4 @@
-"""Records without an acknowledgement, and since when their partitions have given none."""
+"""Records without an acknowledgement, and the time since their partitions' last one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ def close_in_time(
     """Close a client and wait until it is closed, for ``MAX_CLOSE_S`` or ``max_s`` at most.
 
     A client that is not closed in time is closed in the background. ``close`` must keep
-    everything that librdkafka's threads may use until then. Its exceptions are raised here.
+    everything that librdkafka's threads may use until then. Exceptions of ``close`` are raised
+    here.
 
     ``is_collected`` is for a client that a garbage collection may close. Its ``close`` must not
     log: the lines would leave an object of ``threading`` behind.
@@ -44,7 +45,7 @@ def end_in_time(end: Callable[[], object], abandon: Callable[[], Callable[[], ob
     """End a part of a client, as ``close_in_time`` closes one that may be collected.
 
     If it does not end in time, ``abandon`` is called. The function that it returns closes the
-    client, in the background, once the part has ended: nobody waits for the same threads again.
+    client, in the background, once the part has ended: no caller waits for the same threads again.
     """
     ending = _start(end, is_collected=True)
     if not ending.ends_in_time():

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_CHECK_S: Final = 2.0
-"""How long brokers that do not answer delay the first client, at most."""
+"""The longest delay of the first client by brokers that do not answer."""
 
 _MAX_SHARE: Final = 4
-"""Of the time-out of requests, this part at most."""
+"""The divisor of the requests' time-out, which limits the check as well."""
 
 _QUIET_S: Final = 0.1
 """How long to wait after an error: a broker may have further addresses."""
@@ -40,7 +40,7 @@ _PASSED: Final = (
 )
 
 _FORCED: Final = {
-    # The handle is closed long before it would connect again.
+    # The handle is closed long before librdkafka would connect again.
     "reconnect.backoff.ms": "60000",
     "reconnect.backoff.max.ms": "60000",
     "metadata.recovery.strategy": "none",

@@ -55,7 +55,7 @@ _RESPONSE_OVERHEAD_BYTES: Final = 512
 """The bytes beyond ``fetch.max.bytes`` that librdkafka requires as room for a response."""
 
 RACK: Final = "client.rack"
-"""The setting by which a leader knows the replica to name (KIP-392)."""
+"""The setting by which a leader chooses the replica to name (KIP-392)."""
 
 NO_BROKER: Final = -1
 

@@ -26,7 +26,7 @@ _CLOSE_S: Final = 0.5
 """How long closing may take after the caller's deadline; it usually takes milliseconds."""
 
 _COORDINATOR_WAIT_MS: Final = 1_000
-"""How long librdkafka holds a commit back while it has no coordinator; closing waits for that."""
+"""How long librdkafka delays a commit without a coordinator; closing waits for that."""
 
 _ATTEMPTS: Final = 3
 """How often librdkafka sends a commit; closing waits for all of them."""
@@ -58,7 +58,7 @@ class GroupCommitter:
             # rd_kafka_cgrp_defer_offset_commit; there is no session, as no group is joined.
             "session.timeout.ms": str(_COORDINATOR_WAIT_MS),
             "socket.timeout.ms": str(_request_ms(cluster.settings)),
-            "fetch.wait.max.ms": "0",  # nothing is fetched, and it may not be near the former
+            "fetch.wait.max.ms": "0",  # nothing is fetched; it must be well below the former
         }
         self._consumer = cluster.make(self._consumer_of, settings)
 
@@ -103,7 +103,7 @@ class GroupCommitter:
         close_in_time(self._consumer.close, max_s=max(_CLOSE_S, max_s))
 
     def _consumer_of(self, config: Mapping[str, Any], logger: logging.Logger) -> Any:
-        # Its own, to be silenced while it is closed in the background.
+        # A separate logger, to be silenced while the consumer is closed in the background.
         self._log = logging.Logger(logger.name)  # noqa: LOG001  # no other one has it
         self._log.parent = logger
         return Consumer({**config, "on_commit": self._take_answer}, logger=self._log)

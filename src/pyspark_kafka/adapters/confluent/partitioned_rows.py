@@ -49,7 +49,7 @@ class PartitionedRows:
     """The number of different partitions."""
 
     topics: Sequence[str]
-    """Those that rows are for, in the order of their rows."""
+    """The topics of the rows, in the order of their rows."""
 
     topic_ends: Int64Array
     """Where the rows of each topic end in ``rows``."""
@@ -107,8 +107,8 @@ class BatchPartitioner:
     def __init__(self, producer: ProducerSettings, cluster: Cluster) -> None:
         config = cluster.settings.config({}, {})
         limit, setting = _limit(producer, config)
-        # librdkafka would hash keys, in twice the time. It queues records that it has to partition
-        # apart from those with a partition, and so changes their order.
+        # librdkafka would hash keys, in twice the time. It also queues records that it has to
+        # partition apart from those with a partition, which changes their order.
         hashes_keys = not (producer.ignores_keys or PARTITIONER in config)
         self._rows = RowPartitioner(
             producer, max_size=limit, setting=setting, needs_partition=hashes_keys

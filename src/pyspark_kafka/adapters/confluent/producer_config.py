@@ -21,7 +21,7 @@ IDEMPOTENCE: Final = "enable.idempotence"
 REPORT_FAILURES_ONLY: Final = "delivery.report.only.error"
 
 FORCED: Final = {
-    # A report that is no failure may have no offset: see DeliveryReports.
+    # A report without an error may have no offset: see DeliveryReports.
     REPORT_FAILURES_ONLY: "false"
 }
 
@@ -86,7 +86,8 @@ def producer_config(producer: ProducerSettings) -> dict[str, str]:
         # Rounded up, so that a record of the maximum size fits.
         "queue.buffering.max.kbytes": str(clamp(1, -(-buffer // 1_024), INT32_MAX)),
         "queue.buffering.max.messages": str(clamp(1, buffer // _MESSAGE_OVERHEAD, INT32_MAX)),
-        # Its limit would include the wait behind other records: ``AwaitedRecords`` has another.
+        # librdkafka's limit would include the wait behind other records: ``AwaitedRecords`` has its
+        # own.
         "message.timeout.ms": str(INT32_MAX),
         "linger.ms": str(_LINGER_MS),
         PARTITIONER: "random" if producer.ignores_keys else "murmur2_random",

@@ -65,7 +65,7 @@ FULL_MS: Final = 1
 
 _METADATA_S: Final = 0.25
 _PAUSE_MS: Final = 10
-"""How long the first request for metadata waits, which doubles, and the time between two."""
+"""The wait of the first request for metadata, which doubles, and the pause between requests."""
 
 
 @final
@@ -213,7 +213,7 @@ class ProducerHandle:
             try:
                 return self._handle.topic_metadata(topic, min(wait_s, deadline.remaining))
             except KafkaException as error:
-                # It waits without handling events.
+                # The request waited without handling events.
                 self._handle_events(_PAUSE_MS)
                 wait_s *= 2
                 if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
@@ -321,21 +321,22 @@ _PAUSE_S: Final = 0.005
 """How long to wait before leaders are asked again; a new partition is served in milliseconds."""
 
 _MAX_WAIT_S: Final = 10.0
-"""How long to wait for leaders: a partition without one delays others no longer."""
+"""How long to wait for leaders: a partition without one delays others no longer than that."""
 
 _SIGNALS_MS: Final = 200
-"""How long a call of librdkafka's may last, which signals do not end."""
+"""The longest wait of one call of librdkafka's: signals do not interrupt it."""
 
 
 @final
 class LeaderCheck:
     """Asks leaders for the end of each partition once, before the first record is produced.
 
-    A broker names the leader of a new partition before that leader serves it. If it refuses the
-    first batch of an idempotent producer and accepts the second one, librdkafka takes the first for
-    a duplicate, which was delivered: its records are lost (librdkafka 2.16 and Kafka 4.3). A leader
-    that knows the producer would refuse the second batch, so that this happens only where the log
-    has no record of it: for its first ones in a partition, or if the topic was recreated since.
+    A broker names the leader of a new partition before that leader serves it. If the leader refuses
+    the first batch of an idempotent producer and accepts the second one, librdkafka takes the first
+    for a delivered duplicate: its records are lost (librdkafka 2.16 and Kafka 4.3). A leader that
+    knows the producer would refuse the second batch, so this happens only where the log has no
+    record of the producer: for its first batches in a partition, or if the topic was recreated
+    since.
     """
 
     def __init__(self, library: ctypes.CDLL, client: int) -> None:
@@ -345,7 +346,7 @@ class LeaderCheck:
         self._ids: dict[str, tuple[int, int] | None] = {}
 
     def wait(self, topic: str, partitions: Collection[int], timeout_s: float) -> None:
-        """Wait until leaders serve these partitions, or in vain for so long at most."""
+        """Wait until leaders serve these partitions, or until the time is up."""
         deadline = Deadline.after(min(timeout_s, _MAX_WAIT_S))
         if topic not in self._ids:
             self._ids[topic] = self._topic_id(topic, deadline)
@@ -354,7 +355,7 @@ class LeaderCheck:
     def is_same(self, topic: str) -> bool:
         """Return whether a topic has the id of the first call of ``wait``.
 
-        Not if that is unknown: brokers before Kafka 2.8 have no ids (KIP-516).
+        The answer is no if the id is unknown: brokers before Kafka 2.8 have no ids (KIP-516).
         """
         known = self._ids.get(topic)
         return known is not None and known == self._topic_id(topic, Deadline.after(_MAX_WAIT_S))

@@ -139,7 +139,7 @@ class FetchesAhead:
 class RangeConsumer:
     """A consumer that fetches for one reader at a time, for the process that creates it.
 
-    It is closed if librdkafka does not end a fetch in time.
+    The consumer is closed if librdkafka does not end a fetch in time.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ TRANSLATIONS: Final[Mapping[str, Number | Ignored]] = {
     for setting in SETTINGS
     if setting.librdkafka and not isinstance(setting.write, ProducerField)
 }
-"""Settings that librdkafka spells or bounds otherwise; ``producer_config`` has the producer's."""
+"""Settings that librdkafka spells or bounds differently; ``producer_config`` has the producer's."""
 
 _NOT_PASSED: Final = frozenset({API_TIMEOUT_MS, GROUP_ID})
 """Settings that this library applies itself."""
@@ -125,7 +125,7 @@ def _in_order(config: Mapping[str, str]) -> dict[str, str]:
     """Return sizes and times in the order that librdkafka requires and Java's client does not."""
     ordered = dict(config)
     if "fetch.max.bytes" in config:
-        # It limits produced messages only, and this is a consumer.
+        # message.max.bytes limits produced messages only, and this is a consumer.
         ordered["message.max.bytes"] = str(min(_MESSAGE_BYTES, int(config["fetch.max.bytes"])))
     wait = int(config.get("fetch.wait.max.ms", _FETCH_WAIT_MS))
     max_wait = max(0, int(config.get("socket.timeout.ms", SOCKET_TIMEOUT_MS)) - 1_000)

@@ -420,7 +420,7 @@ class PartitionFetch:
         return time.monotonic() - self._silent_since
 
     def note_progress(self) -> None:
-        """Note that the fetch is where it should be."""
+        """Note that the fetch makes progress."""
         self._silent_since, self.is_restarted = time.monotonic(), False
 
     def start(self, handle: ConsumerHandle, file: int, position: int) -> None:

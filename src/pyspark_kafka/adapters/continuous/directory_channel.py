@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..checkpoints.directory import LogDirectory
 
 DRIVER: Final = "driver"
-"""Exists as long as the driver has not closed the channel."""
+"""The name of a file that exists until the driver closes the channel."""
 
 _BEAT: Final = "beat"
 _NUMBERED: Final = re.compile(r"(beat|[0-9a-f]{32}\.message)\.(0|[1-9][0-9]{0,17})")
@@ -300,7 +300,7 @@ class DirectoryEpochChannel(EpochChannel):
             number += 1
             self._next_message[digest] = number
             self._deliver(digest, payload)
-        # Those before the first are left from a removal that failed.
+        # Files before the first are left from a failed removal.
         done = {*range(first, number), *(each for each in numbers if each < first)}
         self._files.remove([message_name(digest, each) for each in sorted(done)])
 
@@ -331,8 +331,8 @@ _MAX_CHECK_INTERVAL_S: Final = 1.0
 class DirectoryTaskChannel(TaskChannel):
     """A thread writes messages, reads commands, and looks for the driver every second.
 
-    A driver that cannot be heard is lost after ``driver_timeout_s``, and the time-out of a request
-    to the storage if that does not answer.
+    A driver that cannot be heard is lost after ``driver_timeout_s``, or after that and a request's
+    time-out if the storage does not answer.
 
     :raises DriverLostError: if the directory has no such channel, or the address has another key.
     """
@@ -384,7 +384,8 @@ class DirectoryTaskChannel(TaskChannel):
             self._flush()
             self._read_commands()
         finally:
-            # After looking for it: a process that was stopped has not lost its driver.
+            # The time is taken after looking for the driver: a process that was stopped has not
+            # lost it.
             silent_s = time.monotonic() - self._last_heard
             if silent_s > self._driver_timeout_s and self._lost is None:
                 self._lost = f"nothing was heard from it for {silent_s:.1f} seconds"

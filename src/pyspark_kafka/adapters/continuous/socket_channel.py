@@ -106,7 +106,7 @@ class TaskConnection:
         self.flush()
 
     def ping(self) -> None:
-        """Let the task hear something, unless something waits to be sent anyway."""
+        """Send a ping to the task, unless other bytes wait to be sent."""
         if not self._unsent:
             self.send(PING)
 
@@ -205,7 +205,7 @@ class ConnectionLoop:
         self._thread.join(_CLOSE_TIMEOUT_S)
 
     def _wake(self) -> None:
-        # A full buffer wakes the thread as well; after `close` there is none.
+        # A full buffer wakes the thread as well; after `close` the thread is gone.
         with suppress(OSError):
             self._waker.send(b"\0")
 
@@ -260,7 +260,8 @@ class ConnectionLoop:
         except (BlockingIOError, ConnectionError):
             return
         except OSError as error:
-            # As EMFILE: the connection stays in the kernel's queue, and the listener readable.
+            # Such as EMFILE: the connection stays in the kernel's queue, and the listener stays
+            # readable.
             log.warning("The driver cannot accept a connection of a task: %s", error)
             self._accepts_from = self._next_ping
             return
@@ -413,7 +414,7 @@ class SocketEpochChannel(EpochChannel):
 
 
 def _family(host: str) -> socket.AddressFamily:
-    """Return the family of a host's addresses: IPv6 if there is no other."""
+    """Return the family of a host's addresses: IPv6 if it has only IPv6 addresses."""
     found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM) if host else ()
     families = {family for family, *_ in found}
     return socket.AF_INET6 if families == {socket.AF_INET6} else socket.AF_INET

@@ -153,7 +153,7 @@ def _connect(address: ChannelAddress, timeout_s: float) -> tuple[socket.socket, 
         return connected, _authenticate(connected, address.key, deadline)
     except (EOFError, OSError) as error:
         connected.close()
-        # It is an OSError as well.
+        # DriverLostError is an OSError as well.
         if isinstance(error, DriverLostError):
             raise
         raise DriverLostError(f"{address.location} did not authenticate this task") from error

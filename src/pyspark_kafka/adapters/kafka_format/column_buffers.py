@@ -34,7 +34,7 @@ MAX_BYTES: Final = 2**31 - 1
 DEFAULT_HEADERS: Final = 4 * MAX_ROWS
 
 MAX_POOLED_BYTES: Final = 32 * 1024 * 1024
-"""Columns that a large record has let grow beyond this are used once."""
+"""Columns that grew beyond this for a large record are used once."""
 
 
 class ColumnFullError(MemoryError):
@@ -273,7 +273,7 @@ class Lease:
 
 @final
 class BufferPool(Generic[T]):
-    """Lends items, and takes each back when the lease on it ends.
+    """Lends items, and takes each item back when its lease ends.
 
     A consumer that keeps a batch keeps its memory; one that drops it before the next, as Spark's
     worker does, has the memory refilled.

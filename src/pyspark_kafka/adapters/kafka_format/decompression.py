@@ -39,7 +39,8 @@ _LZ4_STORED: Final = 1 << 31
 
 _PIECE_BYTES: Final = 64 * 1024
 """The most bytes that are requested from a library that allocates its output. Allocators reuse
-memory of this size. They return larger pieces to the system, and the next piece faults pages in."""
+memory of this size; they return larger pieces to the system, so that the next piece causes page
+faults."""
 
 _ZSTD_MAX_KEPT_BYTES: Final = 16 * 1024 * 1024
 """A larger state of zstd is not kept for the next batch. Most of it is the window: 2 MB at Kafka's
@@ -219,8 +220,8 @@ def _lz4_block(data: memoryview, room: memoryview) -> int:
 def _with_header_checksum(frame: memoryview) -> memoryview:
     """Correct the checksum in the frame's header.
 
-    Producers of format 0 computed it over the wrong bytes (KAFKA-3160). It is one byte: each value
-    is tried until the library accepts the header.
+    Producers of format 0 computed it over the wrong bytes (KAFKA-3160). The checksum is one byte:
+    each value is tried until the library accepts the header.
     """
     corrected = bytearray(frame)
     place = 14 if len(frame) > 4 and frame[4] & 0x08 else 6

@@ -141,7 +141,7 @@ def readable(
 ) -> tuple[list[ClientRecord], MalformedTimestampError | OversizedRecordError | None]:
     """Return the records before the first that cannot be read, and its error.
 
-    Those that are skipped are left out.
+    Skipped records are left out.
     """
     good: list[ClientRecord] = []
     for record in records:

@@ -40,7 +40,7 @@ SESSION_PART: Final = 0.85
 _MAX_FRAME_BYTES: Final = 1_000_000
 _SOFTWARE: Final = "pyspark-kafka"
 _VERSIONS_VERSIONS: Final = (3, 0)
-"""The first with a client's name (KIP-511), and the one that every broker has."""
+"""The first version with a client's name (KIP-511), and the version that every broker has."""
 
 _FIRST_VERSIONS: Final = BrokerVersionData((0, 10, 0))
 """The versions to use until a broker names its own."""
@@ -57,7 +57,7 @@ class ConnectionSettings:
     client_id: str = "pyspark-kafka"
     socket_options: Sequence[SocketOption] = ()
     proxy: str = field(default="", repr=False)
-    """Its URL, ``""`` without one."""
+    """The proxy's URL, ``""`` without one."""
 
     tls: CurrentContext | None = None
     login: Login | None = None
@@ -119,7 +119,7 @@ class _Setup(BrokerConnection):
         versions = self._versions()
         expires_at = math.inf
         if self._settings.login is not None:
-            # The broker counts from its answer on, which may come late.
+            # The broker counts from its answer on, and the answer may come late.
             begun = time.monotonic()
             session_ms = self._log_in(self._settings.login, host, versions)
             if session_ms > 0:
@@ -170,7 +170,7 @@ class _Setup(BrokerConnection):
             request = SaslAuthenticateRequest(auth_bytes=message)
             answer = self._ask(request, SaslAuthenticateResponse, version)
             if answer.error_code:
-                # The mechanism raises it: it forgets a token that is refused.
+                # The mechanism raises the error: it forgets a refused token.
                 messages.throw(kafka_errors.for_code(answer.error_code)(answer.error_message or ""))
             session_ms = answer.session_lifetime_ms or session_ms
             try:

@@ -72,7 +72,7 @@ class KafkaPythonRecordWriter(RecordWriter):
                 self._client.append(partition, rows)
                 unsent_rows += len(rows)
                 if unsent_rows > rows_per_request:
-                    # Brokers work while the next rows are encoded.
+                    # Brokers process the requests while the next rows are encoded.
                     self._client.send()
                     unsent_rows = 0
             self._client.send()

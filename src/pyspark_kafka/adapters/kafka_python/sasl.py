@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 # Kerberos (RFC 4752), with tickets from a keytab or of a ticket cache
 
 KDC_SECONDS: Final = 10.0
-"""How long a login waits for a KDC. With several, libkrb5 asks the next one after a second."""
+"""How long a login waits for a KDC. With several KDCs, libkrb5 asks the next one after a second."""
 
 _DEFAULT_SERVICE: Final = "kafka"
 
 _NO_LAYER: Final = 1
-"""Bit of the layers that a broker offers: neither integrity nor encryption, which TLS has."""
+"""The bit of a broker's offer of no layer: integrity and encryption are left to TLS."""
 
 _KRB5: Final = -1_765_328_384
 """``ERROR_TABLE_BASE_krb5``: the base of the error numbers of RFC 4120."""
@@ -107,7 +107,7 @@ def _start(login: Login, host: str) -> _Started:
     """Return a security context, and its first message."""
     import gssapi
 
-    # The library keeps the words of an error for the thread that had it.
+    # The library keeps the text of an error for the thread that had the error.
     with _named_errors(login):
         service = f"{login.service_name or _DEFAULT_SERVICE}@{host}"
         context = gssapi.SecurityContext(
@@ -145,7 +145,7 @@ def _store(login: Login) -> dict[str, str]:
 
 @contextmanager
 def _named_errors(login: Login) -> Iterator[None]:
-    """Raise the library's errors as kafka-python's, with where the tickets come from."""
+    """Raise the library's errors as kafka-python's, with the origin of the tickets."""
     import gssapi
 
     try:
@@ -154,7 +154,7 @@ def _named_errors(login: Login) -> Iterator[None]:
         code = error.min_code
         reasons = error.get_all_statuses(code, is_maj=False) if code else []
         reasons = reasons or error.get_all_statuses(error.maj_code, is_maj=True)
-        # The library has it as an unsigned number.
+        # The library returns the code as an unsigned number.
         is_transient = code - 2**32 in _TRANSIENT
         kind = KafkaConnectionError if is_transient else SaslAuthenticationFailedError
         raise kind(f"GSSAPI: {'; '.join(reasons)} ({_origin(login)})") from error
@@ -171,7 +171,7 @@ def _origin(login: Login) -> str:
 
 
 def _plain(login: Login, _host: str) -> Messages:
-    """Yield the message of RFC 4616, without a user to act for, as Java's client does."""
+    """Yield the message of RFC 4616, like Java's client without a user to act for."""
     yield f"\0{login.username}\0{login.password}".encode()
 
 

@@ -89,7 +89,7 @@ _APPLIED: Final = frozenset(
 def client_settings(
     java: JavaSettings, defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[dict[str, Any], ErrorMapper]:
-    """Translate settings completely, with the mapper of the client's errors, which knows the user.
+    """Translate settings completely; return the client's error mapper, too, with the user.
 
     ``defaults`` hold before those of ``DEFAULTS``. Raises as ``check_settings``.
     """
@@ -98,7 +98,7 @@ def client_settings(
     config = check_settings(java)
     complete = {**DEFAULTS, **defaults, **config, **_socket_options(java.others)}
     wait, request = complete["fetch_max_wait_ms"], complete["request_timeout_ms"]
-    # A broker that waits longer for records would seem not to answer.
+    # If a broker waited longer for records, it would seem not to answer.
     complete["fetch_max_wait_ms"] = min(wait, request - 1)
     login = java.login
     user = (login.username or login.principal) if login else ""

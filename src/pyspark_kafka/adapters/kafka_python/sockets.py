@@ -41,8 +41,8 @@ _MASKS: Final = {
 
 def ready_numbers(numbers: Iterable[int], events: int, timeout_s: float) -> Collection[int]:
     """Return the numbers of sockets to read from, or to write to, once there is one or in time."""
-    # No system call registers a socket, and a selector would take three times as long to make and
-    # to close. Windows has no poll(); select() elsewhere takes no numbers from 1,024 on.
+    # poll() needs no system call to register a socket; a selector takes three times as long to make
+    # and to close. Windows has no poll(); select() elsewhere takes no numbers from 1,024 on.
     make = getattr(select, "poll", None)
     if make is None:
         return _selected(numbers, events, timeout_s)

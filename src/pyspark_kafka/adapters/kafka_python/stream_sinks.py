@@ -376,7 +376,7 @@ class ExactlyOnceSink(StreamSink):
         try:
             yield
         except Exception:
-            # Here, as they take longer than a request if there are many partitions.
+            # The rights are made only here: with many partitions, that takes longer than a request.
             ids = [writer.transactional_id for writer in self._writers.values()]
             rights = offset_transaction_rights(ids, self._settings.group_id, self._writers)
             with self._factory.errors.mapped_errors("a request of a transaction", *rights):

@@ -57,13 +57,13 @@ _MAX_DESCRIBED: Final = 500
 
 _END_TXN_VERSION: Final = 3
 """From version 5 on (KIP-890) each end of a transaction raises the epoch, and a second request to
-commit it is fenced. The coordinator goes by the version of the request."""
+commit it is fenced. The coordinator decides by the version of the request."""
 
 _ENDED: Final = (
     # A timeout, or another producer with the same id, has raised the epoch.
     kafka_errors.ProducerFencedError,
     kafka_errors.InvalidProducerEpochError,
-    # It was aborted under the same epoch.
+    # The transaction was aborted under the same epoch.
     kafka_errors.InvalidTxnStateError,
 )
 
@@ -193,7 +193,7 @@ class TransactionRequests(CoordinatorRequests):
             names = [name for name in listed if name.startswith(prefix)]
             described = self._describe_at(node, names)
         except GONE:
-            # Other brokers coordinate its transactions, now or soon.
+            # Other brokers coordinate this broker's transactions, now or soon.
             return {}
         return {name: each for name, each in described.items() if each.state is state}
 
@@ -415,6 +415,6 @@ class KafkaPythonTransactions(Transactions):
     def _writing(
         self, request: str, transactional_id: str, *rights: Right
     ) -> AbstractContextManager[object]:
-        # It includes the right to describe, with which a coordinator is found.
+        # The right to write includes the right to describe, which finding a coordinator needs.
         right = transactional_id_right(Operation.WRITE, transactional_id)
         return self._errors.one_call(request, right, *rights)

@@ -77,10 +77,10 @@ _MAX_VARINT_SHIFT: Final = 28
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _THROTTLE: Final = struct.Struct(">ih4x")
-"""Its time, the error of the whole request, and the session."""
+"""The throttle time, the error of the whole request, and the session."""
 
 _PARTITION: Final = struct.Struct(">ihqq8x")
-"""Its number and error, the high watermark, the last stable offset, and where the log begins."""
+"""A partition's number, error, high watermark, last stable offset and log start offset."""
 
 _OLD_PARTITION: Final = struct.Struct(">ihqq")
 _ABORTED: Final = struct.Struct(">qq")
@@ -103,7 +103,7 @@ class FetchPosition(NamedTuple):
     """The topic's id if it is known, by which a request of ``BY_ID_VERSION`` names it."""
 
     max_bytes: int | None = None
-    """How much to send of the partition, ``None`` for the limit of the settings."""
+    """The most bytes to send of the partition, ``None`` for the limit of the settings."""
 
 
 @final
@@ -171,7 +171,7 @@ class FetchSettings:
     def _position(self, version: int, number: int, position: FetchPosition) -> bytes:
         offset, last_epoch, leader_epoch, _, max_bytes = position
         limit = self.partition_bytes if max_bytes is None else max_bytes
-        # The field that is always -1 is a follower's.
+        # The field that is always -1 is for followers.
         if version >= DIVERGING_VERSION:
             fields = (number, leader_epoch, offset, last_epoch, -1, limit)
             return struct.pack(">iiqiqi", *fields) + NO_TAGS
@@ -258,7 +258,7 @@ def _partitions(
         topic = topics[fields.uuid()] if fields.version >= BY_ID_VERSION else fields.text()
         for _ in range(fields.count()):
             number, partition_error, high_watermark, last_stable = fields.unpack(head)
-            # It is -1 unless the request is for committed records.
+            # The last stable offset is -1 unless the request is for committed records.
             end = high_watermark if last_stable < 0 else last_stable
             yield (
                 TopicPartition(topic, number),

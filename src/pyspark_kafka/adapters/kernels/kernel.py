@@ -28,7 +28,7 @@ Types: TypeAlias = tuple["np.dtype[Any] | Types | None", ...]
 """The types of the items of arrays, and ``None`` for numbers."""
 
 _FUNCTION: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-"""Called without the GIL."""
+"""The type of kernels; they are called without the GIL."""
 
 _POINTER: Final = ctypes.c_void_p.from_address
 _DATA: Final = object.__basicsize__
@@ -99,7 +99,7 @@ class Kernel:
         self.wide = wide
         self._symbol_end = symbol_end
         self.library: KernelLibrary | None = None
-        """The library that has it, if it is not the package's."""
+        """The library that has the kernel, if it is not the package's."""
 
     def __call__(self, *arguments: object) -> Any:
         try:
@@ -116,12 +116,12 @@ class Kernel:
         return found if self.results else found[0]
 
     def __reduce__(self) -> str:
-        """Pickle it by its name, as functions."""
+        """Pickle the kernel by its name, like a function."""
         return self.function.__qualname__
 
     @property
     def symbol(self) -> str:
-        """Its name in the library: the folder of its module, and its own."""
+        """The kernel's name in the library: its module's folder, and its own name."""
         folder, name = self.function.__module__.split(".")[-2], self.function.__name__.lstrip("_")
         return f"{folder}__{name}{self._symbol_end}"
 

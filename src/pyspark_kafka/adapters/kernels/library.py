@@ -107,7 +107,7 @@ def _has_changed(source: Traversable, known: str) -> bool:
 def _loaded(library: Traversable, code: bytes) -> ctypes.CDLL:
     if isinstance(library, Path):
         return ctypes.CDLL(str(library))
-    # It is in a zip, and no system loads a library from one.
+    # The package is in a zip, and no system loads a library from one.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pyspark_kafka_kernels")
         with os.fdopen(descriptor, "wb") as file:

@@ -107,7 +107,7 @@ class MemoryCluster:
     def __init__(self, now_ms: Callable[[], int] = epoch_ms) -> None:
         """Begin without a topic; ``now_ms`` is the brokers' clock, since the epoch."""
         self._now_ms = now_ms
-        # Its lock is reentrant.
+        # A condition's lock is reentrant.
         self._lock = threading.Condition()
         self._topic_ids = itertools.count(1)
         self._topics: dict[str, _Topic] = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..kernels.arrays import Int32Array, Int64Array
 
 MAX_PARTITIONS: Final = 1_000_000
-"""More than any cluster has: the memory for counting rows by partition is bounded by it."""
+"""More than any cluster has: it bounds the memory for counting rows by partition."""
 
 _SEED: Final = np.uint32(0x9747B28C)
 _M: Final = np.uint32(0x5BD1E995)

@@ -1,4 +1,4 @@
-"""Which partition each row of a batch is written to, and whether it may be."""
+"""The choice of each row's partition, and checks of rows."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class RowPartitioner:
         partitions, is_chosen = chosen
         if is_chosen.any():
             for code in np.unique(topics.codes[partitions >= counts[topics.codes]]).tolist():
-                # The topic may have got more partitions.
+                # The topic may have more partitions by now.
                 [counts[code]] = ask([topics.names[code]], refresh=True)
         require_partitions(columns, topics, counts, chosen)
         if not self._needs_partition:

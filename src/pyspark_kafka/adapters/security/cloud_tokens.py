@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 _WAIT_S: Final = 5
-"""For each connection and each answer of a cloud; each is asked twice at most."""
+"""The time-out of each connection and answer of a cloud; requests are sent twice at most."""
 
 _REFUSED_BY_AWS: Final = re.compile(
     r"AccessDenied|Unauthorized|Unrecognized|Expired|Malformed|IncompleteSignature"
     r"|(?:Invalid|Missing)\w*(?:Id|Token|Identity)|SignatureDoesNotMatch|OptInRequired|Validation"
 )
-"""The codes of errors by which AWS refuses credentials or a role. Others may pass, such as its
+"""The codes of errors by which AWS refuses credentials or a role. Other errors may pass, such as
 ``Throttling``, ``InternalFailure`` and ``IDPCommunicationError``."""
 
 
 @final
 class MskTokenProvider(TokenProvider):
-    """Signs each token again, with the credentials that AWS's default chain has then.
+    """Signs each token anew, with the current credentials of AWS's default chain.
 
-    Credentials that are missing may be there in a moment: services of machines and pods are busy
-    at times, and botocore does not distinguish that from a machine that has none.
+    Missing credentials may appear in a moment: the services of machines and pods are busy at times,
+    and botocore does not distinguish that from a machine without credentials.
     """
 
     def __init__(self, source: MskIam) -> None:
@@ -103,7 +103,7 @@ class MskTokenProvider(TokenProvider):
 
 
 def _credentials(session: Any, source: MskIam, region: str) -> Any:
-    """Return the credentials of a session, or of the role that it takes in a region."""
+    """Return the credentials of a session, or of the role that it assumes in a region."""
     from botocore.credentials import Credentials
 
     if not source.role_arn:
@@ -124,7 +124,7 @@ _REFUSED_BY_ISSUER: Final = re.compile(
     r"\b(?:invalid_(?:client|grant|request|scope)|unauthorized_client|access_denied"
     r"|unsupported_grant_type)\b"
 )
-"""The errors of RFC 6749, section 5.2; azure-identity keeps nothing of a refusal but its text."""
+"""The errors of RFC 6749, section 5.2; azure-identity keeps only the text of a refusal."""
 
 
 @final
@@ -193,7 +193,7 @@ class GoogleTokenProvider(TokenProvider):
 
 
 def _is_refused_by_google(error: Any) -> bool:
-    """Return whether an issuer answered a ``RefreshError``, and did not ask to come again."""
+    """Return whether a ``RefreshError`` is an issuer's answer that does not ask for a retry."""
     cause = error.__cause__
     if cause is None:
         return not error.retryable

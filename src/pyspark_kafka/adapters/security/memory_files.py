@@ -15,8 +15,8 @@ from pathlib import Path
 def memory_file(content: bytes) -> Iterator[str]:
     """Yield a path from which this process can read the content once, from its beginning.
 
-    No disk ever has the content, so that nothing is left behind if the process is killed. Windows
-    has no path for memory: there it is a file of the user's, which is deleted afterwards.
+    The content is never on a disk, so that nothing is left behind if the process is killed. Windows
+    has no path for memory: there the path is a file of the user's, which is deleted afterwards.
     """
     if sys.platform == "win32":
         with tempfile.TemporaryDirectory(prefix="pyspark-kafka-") as directory:
@@ -35,7 +35,8 @@ def memory_file(content: bytes) -> Iterator[str]:
 def _memory() -> int | None:
     """Return a file that memory holds, if this system has them."""
     if sys.platform == "linux":
-        # Python was built without, or Linux forbids it: sysctl vm.memfd_noexec=2, a seccomp filter.
+        # Python was built without memfd_create, or Linux forbids it: sysctl vm.memfd_noexec=2, a
+        # seccomp filter.
         with suppress(AttributeError, OSError):
             return os.memfd_create("pyspark-kafka", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     return None
@@ -67,7 +68,7 @@ def _piped(content: bytes) -> Iterator[str]:
 
 def _write(target: int, content: bytes, failures: list[Exception]) -> None:
     try:
-        # The reader may leave before the end.
+        # The reader may stop before the end.
         with suppress(BrokenPipeError), open(target, "wb", buffering=0) as pipe:
             remaining = memoryview(content)
             while remaining:

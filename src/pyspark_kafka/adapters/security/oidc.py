@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 TIMEOUT_S: Final = 10.0
-"""For all attempts together: Java's connections to token endpoints have no limit at all."""
+"""The limit of all attempts together: Java's connections to token endpoints have none."""
 
 _PAUSE_S: Final = 0.2
 _OK: Final = 200
@@ -39,8 +39,8 @@ class _RefusedError(Exception):
 class OidcTokenProvider(TokenProvider):
     """Requests each token from an endpoint.
 
-    Only the statuses ``REFUSALS`` refuse a login. Any other answer without a token may be of a
-    proxy or cut off, and the endpoint is asked again.
+    Only the statuses ``REFUSALS`` refuse a login. Any other answer without a token may be a proxy's
+    or truncated, and the endpoint is asked again.
     """
 
     def __init__(self, source: ClientCredentials, timeout_s: float = TIMEOUT_S) -> None:
@@ -57,7 +57,8 @@ class OidcTokenProvider(TokenProvider):
     def token(self) -> Token:
         source, deadline, pause_s = self._source, Deadline.after(self._timeout_s), _PAUSE_S
         while True:
-            # Errors without a cause: its traceback would hold the header with the secret.
+            # Errors are raised without a cause, whose traceback would hold the header with the
+            # secret.
             try:
                 return _token(self._response(deadline), source)
             except _RefusedError as error:
@@ -148,7 +149,7 @@ def _expiry_ms(expires_in: object, exp: object) -> int:
 
 
 def claims_of(token: str) -> Mapping[str, Any]:
-    """Return the claims of a JWT, unverified; none if the token is another one."""
+    """Return the claims of a JWT, unverified; none if the token is not a JWT."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}

@@ -24,8 +24,8 @@ STATEMENTS: Final = (
 )
 """A pattern, for Java, of texts that may show a secret in a statement of Spark Connect.
 
-Statements are protocol buffers as text, with one field on a line. It has no backslash, which
-``spark-defaults.conf`` would need twice.
+Statements are protocol buffers as text, with one field on a line. The pattern has no backslash,
+which ``spark-defaults.conf`` would need twice.
 """
 
 STRING_REDACTION: Final = "spark.sql.redaction.string.regex"
@@ -63,8 +63,9 @@ def hide_secrets(spark: SparkSession) -> None:
 def hide_secrets_of_statements(spark: SparkSession) -> None:
     """Keep secrets out of the UI and the event log of a Spark Connect server, for a session.
 
-    Its events have each statement as a text, with all options: ``spark.redaction.regex`` does not
-    apply (SparkListenerConnectOperationStarted). A pattern of the server's or of the session stays.
+    The server's events have each statement as a text, with all options: ``spark.redaction.regex``
+    does not apply (SparkListenerConnectOperationStarted). A pattern of the server's or of the
+    session stays.
     """
     names = (STRING_REDACTION, STRING_REDACTION.replace("sql.", ""))
     try:
@@ -74,13 +75,13 @@ def hide_secrets_of_statements(spark: SparkSession) -> None:
         if found == [_UNDEFINED] * 2:
             spark.conf.set(STRING_REDACTION, STATEMENTS)
     except PySparkException:
-        # As in a declarative pipeline.
+        # A declarative pipeline raises it, for example.
         log.warning("Cannot set %s: set it on the Spark Connect server", STRING_REDACTION)
 
 
 @final
 class _SecretFilter(logging.Filter):
-    """Hides calls that name a secret, all bytes and texts of answers; drops no record."""
+    """Hides calls that name a secret, and all bytes and texts of answers; drops no record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()

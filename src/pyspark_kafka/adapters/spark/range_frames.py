@@ -38,8 +38,8 @@ def range_loader(
 ) -> Callable[[Sequence[OffsetRange]], DataFrame]:
     """Return a function that returns data frames of ranges; ``variables`` are for Python workers.
 
-    Data frames are lazy: Spark reads the ranges each time that it runs one. They are read by a data
-    source that is registered with the session for these options, since Spark passes strings only;
+    Data frames are lazy: Spark reads the ranges each time that it runs one. A data source that is
+    registered with the session for these options reads the ranges, since Spark passes strings only;
     ``mapInArrow`` would need no data source, but pandas.
     """
     columns_schema, format_name = schema_of(columns), f"pyspark_kafka_ranges_{uuid.uuid4().hex}"

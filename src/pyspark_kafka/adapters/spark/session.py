@@ -25,7 +25,7 @@ log = logging.getLogger("pyspark_kafka")
 
 _UNIX_SOCKETS: Final[Mapping[str, str]] = {
     "spark.python.unix.domain.socket.enabled": "true",
-    # The default is java.io.tmpdir. In a YARN container that is longer than a socket's path can be.
+    # The default, java.io.tmpdir, is too long for a socket's path in a YARN container.
     "spark.python.unix.domain.socket.dir": "/tmp",  # noqa: S108
 }
 
@@ -36,7 +36,7 @@ TUNED_DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 REDACTION: Final = "spark.redaction.regex"
-"""Which options Spark shows in plans, its UI and its event log without their values."""
+"""The options whose values Spark hides in plans, its UI and its event log."""
 
 DAEMON: Final = "spark.python.daemon.module"
 
@@ -45,8 +45,8 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     """Return a session, new or existing; settings on the builder or in the environment are kept.
 
     Options that may hold a secret are hidden in addition to those that the user's settings hide.
-    ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
-    only: on a cluster it would have to be installed on every node.
+    ``daemon_module`` becomes the daemon of Spark's Python workers. This setting is for a local
+    master only: a cluster would need the module on every node.
 
     A session of Spark Connect gets the settings that a client can set. The other settings are the
     server's.
@@ -83,7 +83,7 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
 
 def _of_server(session: SparkSession) -> SparkSession:
     hide_secrets_of_statements(session)
-    # A JVM's settings are part of its sessions, all but REDACTION.
+    # Sessions include their JVM's settings, except REDACTION.
     missing = sorted(name for name in TUNED_DEFAULTS if session.conf.get(name, None) is None)
     if missing:
         log.warning("The Spark Connect server lacks %s", ", ".join(missing))
@@ -95,7 +95,7 @@ def _configured(given: Mapping[str, str]) -> dict[str, str]:
     # Not installed with Spark Connect's own package, pyspark-client.
     from pyspark import SparkConf, SparkContext
 
-    # Starts the JVM, which alone reads the last two, as `getOrCreate` does.
+    # Like `getOrCreate`, this starts the JVM: only it reads the files and arguments of Spark.
     static = {key: value for key, value in given.items() if key not in STATIC_MODES}
     SparkContext._ensure_initialized(conf=SparkConf().setAll(list(static.items())))  # noqa: SLF001  # it has no public name
     return {**dict(SparkConf().getAll()), **given}
@@ -230,8 +230,8 @@ def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
 
     The driver's Python process of a streaming source looks for files of ``addPyFile`` in a
     directory of the query, ``userFiles-*/streaming_job``, which is empty (seen with 4.3.0; the path
-    comes from ``SparkFiles`` and the query's ``JobArtifactSet``). It gets the environment of the
-    registered function.
+    comes from ``SparkFiles`` and the query's ``JobArtifactSet``). That process gets the environment
+    of the registered function.
     """
     before = spark.sparkContext.environment.get(_PYTHONPATH)
     return {_PYTHONPATH: os.pathsep.join(filter(None, [str(archive), before]))}
@@ -244,8 +244,8 @@ _ENVIRONMENT_LOCK: Final = threading.RLock()
 def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables of the Python workers that the block's functions and jobs use.
 
-    The context's environment is one for all threads, so that blocks wait for each other. Spark
-    Connect ignores the variables.
+    All threads share the context's environment, so blocks wait for each other. Spark Connect
+    ignores the variables.
     """
     if not variables or not is_classic(spark):
         yield

@@ -119,7 +119,7 @@ def _write(
     transactional_id: str | None = None,
     used_until_ms: int = -1,
 ) -> WriteResult:
-    # Imports Arrow, which the process that commits a batch query does not need.
+    # The import loads Arrow, which the process that commits a batch query does not need.
     from ...application.writing.sink_task import record_columns
 
     with strip_tracebacks(), use_cases.sink(options) as sink:

@@ -121,8 +121,8 @@ def freeze_loaded_objects() -> None:
     """Exempt the objects that a driver's process has loaded from garbage collection, once.
 
     A trigger of thousands of partitions makes enough objects to start several collections, and
-    each visits all modules: a quarter of the trigger's processor time. There is hardly any garbage
-    yet, and collecting it would take 50 ms of a query's first second.
+    each visits all modules: a quarter of the trigger's processor time. There is little garbage yet,
+    and collecting it would take 50 ms of a query's first second.
     """
     gc.freeze()
 
@@ -183,7 +183,7 @@ class OlderStreamReader(MicroBatchReader):
         """Check that no limit was applied before Spark passed the offsets to continue from.
 
         Spark's wrapper for ``Trigger.AvailableNow`` asks for the end of the query first. A limited
-        end was counted from the initial offsets: the query would go back to records it has read.
+        end would count from the initial offsets: the query would return to records it has read.
 
         :raises OptionsError: if a limit was applied.
         """
@@ -227,7 +227,7 @@ class KafkaStreamReader(MicroBatchReader, SupportsTriggerAvailableNow):
 def to_spark(limit: ReadLimit) -> spark_limits.ReadLimit:
     """Return Spark's limit for the first part of a limit.
 
-    Any limit but ``ReadAllAvailable`` would do: Spark passes that one for Trigger.Once, which
+    Any limit except ``ReadAllAvailable`` works: Spark passes that one for Trigger.Once, which
     ignores limits, and nothing else identifies the trigger.
     """
     from pyspark.sql.streaming import datasource as spark_limits

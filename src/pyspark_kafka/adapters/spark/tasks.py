@@ -81,7 +81,7 @@ def strip_tracebacks() -> AbstractContextManager[None]:
 
 @final
 class _Stripping(AbstractContextManager[None]):
-    """Not a generator: that would add its own frame and one of contextlib to each traceback."""
+    """A class, since a generator would add its own frame and contextlib's to each traceback."""
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not isinstance(error, PysparkKafkaError):

@@ -35,7 +35,7 @@ class _Memory:
 
 @final
 class ColumnSizes:
-    """The room that columns needed last, for each row: most batches are like the one before.
+    """The room per row that columns needed last: most batches are like the one before.
 
     A column that grows is copied, which takes as long as to decode its values.
     """
@@ -51,14 +51,14 @@ class ColumnSizes:
         self._shares[number] = share
 
     def values(self, number: int, rows: int, data_bytes: int) -> int:
-        """Return for how many elements a column begins with room: a byte has one at the most."""
+        """Return a column's initial room for elements: a byte has at most one."""
         expected = self._values[number]
         if expected == 1:
             return rows
         return min(int(rows * expected * _MARGIN) + 1, rows + data_bytes, MAX_SIZE)
 
     def data(self, number: int, data_bytes: int) -> int:
-        """Return for how many bytes a column of texts begins with room."""
+        """Return the initial room for the bytes of a column of texts."""
         expected = min(self._shares[number] * _MARGIN, 1.0)
         return min(max(int(data_bytes * expected), _MIN_DATA), MAX_SIZE)
 
@@ -98,7 +98,7 @@ class ColumnSet:
         return self._table.ctypes.data
 
     def grow(self, column: int, data_bytes: int = 0) -> None:
-        """Make room: for ``data_bytes`` more bytes of a text, or else for more elements.
+        """Make room for ``data_bytes`` more bytes of a text, or else for more elements.
 
         The columns keep their content; addresses in the table change.
 

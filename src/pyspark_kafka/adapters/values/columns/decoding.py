@@ -52,7 +52,7 @@ no room for, or 0 if it is elements that it has no room for."""
 
 @final
 class DecodeRun:
-    """The payloads of one batch, and the columns that a kernel decodes them to."""
+    """The payloads of one batch, and the columns into which a kernel decodes them."""
 
     def __init__(
         self, payloads: Payloads, columns: Sequence[Column], sizes: ColumnSizes, words: Int64Array

@@ -94,7 +94,7 @@ class ValueFraming:
         rows = len(values)
         starts, ends = np.empty(rows, np.int64), np.empty(rows, np.int64)
         reasons, writers = np.empty(rows, np.uint8), np.empty(rows, np.int32)
-        # Memory of zeros that no kernel touches costs nothing.
+        # Zeroed memory costs nothing until a kernel touches it.
         slots = np.zeros(1 << (2 * rows).bit_length(), np.int32)
         framings = np.empty((rows, 2), np.int64)
         count = find_payloads(
@@ -168,7 +168,7 @@ class ValueFraming:
         subject = writer_subject(self._options, topic)
         schemas: list[WriterSchema] = []
         unknown_ids: list[int | str] = []
-        # The last one is for values that have no framing.
+        # The last number is for values without framing.
         numbers = np.full(len(named) + 1, -1, np.int32)
         found = self._known_schemas(registry, named, subject)
         for number, (one, schema) in enumerate(zip(named, found, strict=True)):
@@ -185,7 +185,7 @@ class ValueFraming:
     ) -> list[Schema | None]:
         """Return schemas, or ``None`` for those that the registry lacks.
 
-        Where one is unknown, more may be: values without a framing look as if each had an id.
+        If one schema is unknown, more may be: values without framing look as if each had an id.
         """
         found: list[Schema | None] = []
         for one in named:

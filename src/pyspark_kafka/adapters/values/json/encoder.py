@@ -76,7 +76,7 @@ _ATOMIC: Final[dict[types.AtomicType, str | list[str]]] = {
     types.TIMESTAMP: "string",
     types.TIMESTAMP_NTZ: "string",
 }
-"""Numbers that JSON has no literals for are strings: NaN, Infinity and -Infinity."""
+"""Numbers without literals in JSON are strings: NaN, Infinity and -Infinity."""
 
 
 def json_schema(data_type: types.StructType) -> str:

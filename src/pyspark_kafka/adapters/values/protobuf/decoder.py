@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @final
 class ProtobufDecoder(ValueDecoder):
-    """Decodes one message to the fields of one type. It is not safe for threads."""
+    """Decodes one message to the fields of one type. Not thread-safe."""
 
     def __init__(
         self, message: Descriptor, data_type: StructType, settings: ProtobufSettings

@@ -169,7 +169,7 @@ class _Compiler:
         )
 
     def _unwanted(self, place: _Place, one: FieldDescriptor, oneof: int) -> None:
-        """Note that a field was given whose value is not wanted."""
+        """Note that a field was present whose value is not wanted."""
         slot = -1
         if is_required(one):
             slot = self._new_slots(1)
@@ -395,7 +395,7 @@ class _Compiler:
         """Refuse a wanted field that has another wire type.
 
         Spark refuses a record whose unknown fields have the number of a known one
-        (``ProtobufDataToCatalyst``); it looks at the outermost message only.
+        (``ProtobufDataToCatalyst``); it checks the outermost message only.
         """
         for one, column in zip(wanted.fields, self._columns[ROOT].children, strict=True):
             found = self._find(message, one, place)

@@ -41,7 +41,7 @@ _DEPTH: Final = "recursive.fields.max.depth"
 @final
 @dataclass(frozen=True, slots=True)
 class ProtobufSettings:
-    """How messages become structs; ``max_recursion`` is 0 where recursion is refused."""
+    """The settings of structs for messages; ``max_recursion`` is 0 where recursion is refused."""
 
     emit_defaults: bool = False
     enums_as_ints: bool = False
@@ -227,7 +227,7 @@ def value_type(field: FieldDescriptor, shape: Shape, settings: ProtobufSettings)
 
 
 MAX_FIELDS: Final = 10_000
-"""The fields of a type, nested ones included: messages that have two fields of the next one grow
+"""The most fields of a type, with nested ones: messages with two fields of the next message grow
 exponentially."""
 
 MAX_DEPTH: Final = 100

@@ -134,11 +134,11 @@ class HttpSchemaRegistry(SchemaRegistry):
     def _version(self, request: Request, subject: str) -> SubjectVersion:
         found = self._client.request(request, parse_version)
         schema = self._with_groups(found.schema, found.schema_id, request.what, subject)
-        # Apicurio answers without the group.
+        # Apicurio's answer lacks the group.
         return replace(found, schema=schema, subject=subject if request.group else found.subject)
 
     def _native(self, path: str, what: str, subject: str | None = None) -> Schema:
-        """Return a schema by Apicurio's own API, which keeps no type with it."""
+        """Return a schema by Apicurio's own API, which does not return its type."""
         content = Request("GET", path, what, read=_content, is_native=True)
         text = self._client.request(content, lambda fields: _text(fields, "schema"))
         return Schema(_guessed(text), text, self._references(path, what, subject))
@@ -163,9 +163,9 @@ class HttpSchemaRegistry(SchemaRegistry):
         return replace(schema, references=found) if bare == {*schema.references} else schema
 
     def _imported(self, fields: Fields, context: str) -> tuple[SchemaReference, ...]:
-        """Return the references of Apicurio's own API, where versions have names and groups.
+        """Return references of Apicurio's own API, whose artifacts have groups and named versions.
 
-        Those of the schema's own group are not qualified.
+        Subjects of the schema's own group are not qualified.
         """
         found = []
         for name, artifact, version, group in map(_artifact, _listed(fields.get("references"))):
@@ -181,8 +181,8 @@ class HttpSchemaRegistry(SchemaRegistry):
     def _with_descriptor(self, schema: Schema, path: str, what: str) -> Schema:
         """Return a Protobuf schema with its descriptor, if the registry serializes schemas.
 
-        Confluent's does. Others ignore ``format`` or refuse it, and Apicurio since 3.1 answers
-        with bytes that are no text. They also may do so for schemas of other types.
+        Confluent's does. Other registries ignore ``format`` or refuse it, and Apicurio since 3.1
+        answers with bytes that are no text. They may do so for schemas of other types, too.
         """
         if schema.type is not SchemaType.PROTOBUF or is_descriptor(schema.text):
             return schema
@@ -267,7 +267,7 @@ def _listed(found: object) -> list[Any]:
 
 
 def _guessed(text: str) -> SchemaType:
-    """Return the type of a schema whose type Apicurio cannot guess; that of Avro's it can."""
+    """Return the type of a schema whose type Apicurio cannot guess, which is never Avro."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -39,12 +39,12 @@ _MIN_PAUSE_S: Final = 0.1
 _MAX_PAUSE_S: Final = 2.0
 
 _UNKNOWN_CODES: Final = frozenset({40401, 40402, 40403, 40404, 40406})
-"""No such subject, version or schema; the last two are of subjects and versions deleted softly."""
+"""No such subject, version or schema; the last two are for softly deleted subjects and versions."""
 
 _UNKNOWN_NAMES: Final = frozenset(
     {"ArtifactNotFoundException", "ContentNotFoundException", "VersionNotFoundException"}
 )
-"""Of Apicurio's own API; others are of paths that it does not have."""
+"""The errors of Apicurio's own API for unknown objects; others are for unknown paths."""
 
 _ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _COMPATIBLE_API: Final = re.compile(r"/apis/ccompat/v\d+$")
@@ -201,8 +201,8 @@ class RestClient:
 
     def _answer(self, server: RegistryServer, request: Request, deadline: Deadline) -> bytes:
         """Return the content of a good answer."""
-        # Half of the time that is left, so that a silent server does not take it all, but for each
-        # server at least its share of half of the time.
+        # Half of the time that is left, so that a silent server does not take all of it, but at
+        # least a server's share of half of the whole time.
         remaining_s = deadline.remaining
         share_s = self._timeout_s / (2 * len(self._settings.servers))
         seconds = max(0.001, min(remaining_s, max(remaining_s / 2, share_s)))
