@@ -71,7 +71,7 @@ def sources_of(kernels: Iterable[Kernel], package: Path) -> list[Path]:
 
 
 def _with_constants(modules: set[str]) -> set[str]:
-    """Return modules, and those from which their constants come."""
+    """Return modules, and the modules from which their constants come."""
     found: set[str] = set()
     while modules:
         found |= modules
@@ -115,7 +115,7 @@ def _tree(module: str) -> ast.Module:
 
 @cache
 def _imports(module: str) -> Mapping[str, str]:
-    """Return the names that a module imports from others of the package, and from which."""
+    """Return the modules of the package from which a module imports names, by the names."""
     origins = {}
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.ImportFrom) and node.level:

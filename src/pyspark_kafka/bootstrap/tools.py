@@ -1,7 +1,8 @@
 """Parts for the command line and listeners, each with its clients, which it closes afterwards.
 
-Those that take ``SourceOptions`` raise ``OptionsError`` if the value of the option ``client`` is
-unknown; those that take checkpoints, ``UnsupportedFeatureError`` if their storage is not supported.
+Functions that take ``SourceOptions`` raise ``OptionsError`` if the value of the option ``client``
+is unknown; those that take checkpoints raise ``UnsupportedFeatureError`` if their storage is not
+supported.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class EpochChannelContract:
     def test_a_command_for_an_unknown_task_is_lost(
         self, channel: EpochChannel, task: TaskChannel
     ) -> None:
-        """Neither the driver nor another task notices it."""
+        """Neither the driver nor another task notices the command."""
         start(channel, task)
         channel.send(task_id(7), StopTask())
         channel.send(replace(task_id(), attempt="another"), StopTask())
@@ -195,7 +195,7 @@ class EpochChannelContract:
         assert receive(channel, len(reports)) == reports
 
     def test_a_task_of_a_closed_channel_loses_its_driver(self) -> None:
-        """Its next calls raise, soon after the driver has closed its end."""
+        """The task's next calls raise, soon after the driver has closed its end."""
         channel = self.open_channel()
         end = self.connect(channel.address, task_id())
         start(channel, end)

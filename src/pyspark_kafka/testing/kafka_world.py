@@ -177,7 +177,7 @@ class KafkaWorld(World):
 
 
 def _close(producer: Producer) -> None:
-    """Close a producer, which else logs to stderr when its cluster ends, without waiting."""
+    """Close a producer, which otherwise logs to stderr when its cluster ends, without waiting."""
     producer.purge()
     producer.close()
 

@@ -58,8 +58,8 @@ def _compact(schema: Schema) -> str:
 class SchemaRegistryContract:
     """The contract of ``SchemaRegistry``.
 
-    A subclass overrides the fixture ``registry``. Its subjects accept every schema, apart from the
-    one of ``strict``. It may override the other fixtures, too.
+    A subclass overrides the fixture ``registry``. Its subjects accept every schema, except the
+    subject ``strict``. It may override the other fixtures, too.
     """
 
     registry = required_fixture("Return a registry; other tests may have registered schemas.")
@@ -163,7 +163,7 @@ class SchemaRegistryContract:
             registry.version(subject, 2)
 
     def test_what_was_unknown_is_found(self, registry: SchemaRegistry, subject: str) -> None:
-        """A subject that did not exist is found as soon as it does."""
+        """A subject that did not exist is found as soon as it exists."""
         with pytest.raises(UnknownSchemaError):
             registry.version(subject)
         schema_id = registry.register(subject, avro("Event", "id"))

@@ -106,5 +106,5 @@ class SourceEventsContract:
 
 
 def _taken(events: SourceEvents) -> list[str]:
-    """Return the events that a listener takes; it may do without lag."""
+    """Return the events that a listener takes; it may ignore lag."""
     return [report for report in REPORTS if report != "lag_measured" or events.takes_lag]

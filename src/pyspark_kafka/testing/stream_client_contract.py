@@ -244,7 +244,7 @@ class StreamReadingContract(ReadingContract):
     def test_the_end_is_in_range(
         self, world: World, task: StreamTask, partition: TopicPartition
     ) -> None:
-        """Its record is waited for."""
+        """A read from the end waits for the next record."""
         world.produce(partition, numbered(0, 10))
         task.assign({partition: 10})
         assert not task.client.poll(_SHORT_S)
@@ -310,7 +310,7 @@ class StreamReadingContract(ReadingContract):
             task.poll()
 
     def test_a_deleted_topic_returns_nothing(self, world: World, task: StreamTask) -> None:
-        """Other partitions are read on."""
+        """Other partitions are still read."""
         world.require(Capability.DELETE_TOPICS)
         kept, deleted = (TopicPartition(world.topic(), 0) for _ in range(2))
         world.produce(deleted, numbered(0, 3))

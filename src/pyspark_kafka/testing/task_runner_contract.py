@@ -238,7 +238,7 @@ class TaskRunnerContract:
     def test_a_job_can_follow_a_cancelled_one(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """Its failures are failures again."""
+        """The failures of the later job are reported."""
         self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)
         rendezvous.release()
@@ -247,7 +247,7 @@ class TaskRunnerContract:
         assert runner.failure() is not None
 
     def test_a_cancellation_ends_in_time(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
-        """Tasks that do not end in time leave the job running, and are no failure."""
+        """Tasks that do not end in time leave the job running, and are not a failure."""
         self._start(runner, WaitingTask(rendezvous))
         runner.cancel(0)
         assert runner.is_running()

@@ -171,7 +171,7 @@ class TransactionsContract(WorldContract):
         sides.await_visible(b"v")
 
     def test_transactions_are_found_by_their_state(self, sides: _Sides) -> None:
-        """Those whose ids have the prefix, with their descriptions, and no others."""
+        """The result has the transactions whose ids have the prefix, described, and no others."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         prefix = sides.world.fresh_name()
         names = f"{prefix}-committed", f"{prefix}-1", f"{prefix}-2", f"other-{prefix}-3", prefix
@@ -187,7 +187,7 @@ class TransactionsContract(WorldContract):
         assert ended == sides.transactions.describe(names[:1])
 
     def test_an_open_transaction_is_described(self, sides: _Sides) -> None:
-        """By its producer, its state, its time-out and, once it has a record, when it began."""
+        """The description has the producer, state, time-out and, after a record, the start time."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name, unknown = sides.world.fresh_name(), sides.world.fresh_name()
         assert sides.transactions.describe([name, unknown]) == {}
@@ -206,7 +206,7 @@ class TransactionsContract(WorldContract):
 
     @pytest.mark.parametrize("commit", [True, False])
     def test_an_end_is_described(self, sides: _Sides, *, commit: bool) -> None:
-        """With when the transaction began, and also after another one has begun."""
+        """The description has the start time; a later transaction replaces the end."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name = sides.world.fresh_name()
         opened = sides.transactions.begin(name)
@@ -261,7 +261,7 @@ class TransactionsContract(WorldContract):
         assert found == {partition: offset}
 
     def test_a_fenced_transaction_commits_no_groups_offset(self, sides: _Sides) -> None:
-        """Whoever began later has taken the partition over."""
+        """A later transaction of the id has taken the partition over."""
         sides.world.require(Capability.GROUPS)
         group, name = sides.world.fresh_name(), sides.world.fresh_name()
         partition = TopicPartition(sides.topic, 0)

@@ -72,18 +72,18 @@ class ValueDecoderContract:
         assert [str(decoded.reasons.dtype), str(decoded.fields.dtype)] == ["uint8", "int32"]
 
     def test_values_keep_their_order(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """Row for row, with the extremes of their types."""
+        """Rows stay in order, with the extremes of their types."""
         values = [_ADA, _BOB, _EVE, _ADA]
         _assert_good(decoder.decode(payloads_of([*map(encode, values)])), values)
 
     def test_no_values(self, decoder: ValueDecoder) -> None:
-        """There are no rows, of the same type."""
+        """The result has no rows, and the same type."""
         decoded = decoder.decode(payloads_of([]))
         assert len(decoded.column) == len(decoded.reasons) == len(decoded.fields) == 0
         assert decoded.column.type.equals(arrow_type(DECODED_TYPE))
 
     def test_a_tombstone_is_null(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """And no failure."""
+        """A tombstone is not a failure."""
         for values in ([None], [_ADA, None, _BOB], [None, None, _ADA]):
             given = [None if value is None else encode(value) for value in values]
             _assert_good(decoder.decode(payloads_of(given)), values)
@@ -96,7 +96,7 @@ class ValueDecoderContract:
     def test_a_bad_value_does_not_affect_others(
         self, decoder: ValueDecoder, encode: Encode, malformed: bytes
     ) -> None:
-        """Wherever it is, it has a reason, and nothing of it is in other rows."""
+        """Wherever the bad value is, it has a reason, and other rows have no part of it."""
         good = [_ADA, _BOB, _EVE]
         for place in range(len(good) + 1):
             payloads = [*map(encode, good)]
@@ -119,7 +119,7 @@ class ValueDecoderContract:
     def test_a_value_that_has_failed_is_not_decoded(
         self, decoder: ValueDecoder, encode: Encode
     ) -> None:
-        """The reason that its framing gave it stays, and it is null."""
+        """The value is null, and keeps the reason from its framing."""
         reasons = [FailureReason.NONE, FailureReason.UNKNOWN_SCHEMA, FailureReason.NONE]
         given = payloads_of([encode(_ADA), encode(_EVE), encode(_BOB)], reasons)
         decoded = decoder.decode(given)
@@ -128,7 +128,7 @@ class ValueDecoderContract:
         _assert_good(_without(decoded, 1), [_ADA, _BOB])
 
     def test_a_value_that_ends_too_early(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """The bytes that follow in the buffer are not taken for its rest."""
+        """The bytes that follow in the buffer are not taken for the value's rest."""
         whole = encode(_BOB)
         for length in range(len(whole)):
             decoded = decoder.decode(payloads_of([encode(_ADA), whole[:length], encode(_EVE)]))
@@ -164,7 +164,7 @@ class ValueDecoderContract:
         assert found == [value for value in values if value["number"] % 9]
 
     def test_a_result_stays(self, decoder: ValueDecoder, encode: Encode) -> None:
-        """Later batches do not change it."""
+        """Later batches do not change a result."""
         first = decoder.decode(payloads_of([encode(_ADA), encode(_BOB)]))
         decoder.decode(payloads_of([encode(_EVE), encode(_EVE), encode(_EVE)]))
         _assert_good(first, [_ADA, _BOB])

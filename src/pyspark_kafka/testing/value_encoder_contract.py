@@ -51,28 +51,28 @@ class ValueEncoderContract:
         assert encoder.schema == encoder.schema
 
     def test_values_keep_their_order(self, encoder: ValueEncoder, decode: Decode) -> None:
-        """Row for row, with the extremes of their types."""
+        """Rows stay in order, with the extremes of their types."""
         values = [_ADA, _BOB, _EVE, _ADA]
         assert [*map(decode, encode(encoder, rows_of(values)))] == values
 
     def test_no_rows(self, encoder: ValueEncoder) -> None:
-        """There are no values."""
+        """A batch without rows has no values."""
         assert encode(encoder, rows_of([])) == []
 
     def test_a_row_that_is_null_is_a_tombstone(self, encoder: ValueEncoder) -> None:
-        """Also behind a prefix, and where all rows are."""
+        """The value is null with a prefix, too, and where all rows are null."""
         for values in ([None], [_ADA, None, _BOB]):
             encoded = encode(encoder, rows_of(values), b"prefix")
             assert [each is None for each in encoded] == [value is None for value in values]
 
     def test_a_prefix(self, encoder: ValueEncoder, decode: Decode) -> None:
-        """Each value is behind it."""
+        """Each value follows the prefix."""
         encoded = encode(encoder, rows_of([_ADA, _BOB]), b"\0\0\0\0\7")
         assert [value[:5] for value in encoded] == [b"\0\0\0\0\7"] * 2
         assert [decode(value[5:]) for value in encoded] == [_ADA, _BOB]
 
     def test_a_slice(self, encoder: ValueEncoder, decode: Decode) -> None:
-        """Rows before and behind it are not encoded."""
+        """Rows before and after the slice are not encoded."""
         rows = rows_of([_EVE, _EVE, None, _ADA, _BOB, _EVE]).slice(2, 3)
         encoded = encode(encoder, rows)
         assert encoded[0] is None
@@ -95,7 +95,7 @@ class ValueEncoderContract:
         assert [*map(decode, encode(encoder, rows_of(values)))] == values
 
     def test_a_result_stays(self, encoder: ValueEncoder, decode: Decode) -> None:
-        """Later batches do not change it."""
+        """Later batches do not change a result."""
         first: Any = encoder.encode(rows_of([_ADA, _BOB]))
         encoder.encode(rows_of([_EVE, _EVE, _EVE]))
         assert [*map(decode, first.to_pylist())] == [_ADA, _BOB]

@@ -169,14 +169,14 @@ class WritingContract(WorldContract):
     def test_no_topic_can_have_some_names(
         self, world: World, write: Write, target: str, name: str
     ) -> None:
-        """Such a row is an error at once, and no row of its batch is sent."""
+        """A row with an invalid name is an error at once, and no row of its batch is sent."""
         batch = batch_of(value=[b"v", b"w"], partition=[0, 0], topic=[target, name.format(target)])
         with pytest.raises(InvalidRecordError, match="Correct the column 'topic'"):
             write(None, batch)
         assert values_of(world, target, 0) == []
 
     def test_the_topic_has_to_exist(self, world: World, write: Write) -> None:
-        """The error names a topic that does not exist, at the latest when it is waited for."""
+        """The error names a topic that does not exist, at the latest when the write is awaited."""
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             write(unknown, batch_of(value=[b"v"]))

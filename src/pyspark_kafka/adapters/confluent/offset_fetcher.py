@@ -59,8 +59,8 @@ ATTEMPT_S: Final = 10.0
 MIN_ATTEMPTS: Final = 3
 """How many attempts fit into the time for a request, however short it is.
 
-librdkafka's list of leaders may wait for a topic that was created again until it times out ("Failed
-to query partition leaders"), while a new client finds the leaders at once.
+librdkafka's look-up of leaders may wait for a recreated topic until it times out ("Failed to query
+partition leaders"), while a new client finds the leaders at once.
 """
 
 MAX_ASKED: Final = 250
@@ -204,7 +204,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     def _listed(
         self, asked: Mapping[TopicPartition, ClientPartition], listed: ListedOffsets | KafkaError
     ) -> Mapping[TopicPartition, ListedOffset | KafkaError]:
-        """Return the result of each partition of a request; none if none of them exists."""
+        """Return the result of each partition of a request; nothing if no partition exists."""
         if isinstance(listed, KafkaError):
             is_gone = listed.code() == NO_LEADERS and not self._exist(asked)
             return {} if is_gone else dict.fromkeys(asked, listed)

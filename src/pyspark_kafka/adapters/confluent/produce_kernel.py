@@ -121,8 +121,8 @@ def produce_plain(
     ``partitions`` has one for each of the rows. ``topics`` are librdkafka's, and the places where
     the rows of each end. Delivery reports return ``opaque``. Return the place of the first row that
     was not queued, and librdkafka's error code for it, 0 if all were.
-    After a row that was refused for itself others may have been queued; after one for which the
-    queue had no room none was.
+    After a row that librdkafka refused, later rows may have been queued; if the queue had no room
+    for a row, no later one was.
     """
     handles, topic_ends = topics
     addresses, messages, _ = calls

@@ -195,7 +195,7 @@ def _decode_block(
 def _unread(
     data: Any, body: Any, length: Any, end: Any, past_end: int, max_bytes: int, base_offset: Any
 ) -> Any:
-    """Return why a record is not read whose length is wrong or too large, and its offset."""
+    """Return why a record with a wrong or too large length is not read, and its offset."""
     if length < 0:
         return status.BAD_LENGTH, np.int64(-1)
     if length <= max_bytes:

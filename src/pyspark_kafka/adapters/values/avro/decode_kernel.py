@@ -136,8 +136,8 @@ def read_long(at: int, end: int) -> Any:
 def decode_values(table: int, words: int, first: int, count: int) -> int:
     """Decode the values from row ``first`` on; return ``count``, or the row that needs room.
 
-    ``table`` is the address of the columns, ``words`` of what ``decoding`` and the constants above
-    describe.
+    ``table`` is the address of the columns, ``words`` of the words that ``decoding`` and the
+    constants above describe.
     """
     programs = load_int64(words + PROGRAMS)
     data = load_int64(words + decoding.VALUES)

@@ -50,7 +50,7 @@ class AvroDecoder(ValueDecoder):
     """Decodes values of any number of writers' schemas as one reader's schema.
 
     The program of each writer's schema is kept. Ids are not its key: topics may have theirs in
-    different contexts of a registry. Values whose framing names no schema have the one of
+    different contexts of a registry. Values whose framing names no schema have the schema of
     ``writer``.
     """
 
@@ -92,7 +92,7 @@ class AvroDecoder(ValueDecoder):
     def _find_programs(self, schemas: Sequence[WriterSchema]) -> Int64Array:
         """Return the addresses of programs: of values without a schema, then of each schema."""
         if len(self._programs) > _MAX_PROGRAMS:
-            # Not below: the addresses of one batch are of programs that are kept.
+            # Programs are dropped only here: those of the batch's addresses must be kept.
             self._programs.clear()
         found = [self._own_program, *map(self._program_of, schemas)]
         addresses = [0 if program is None else program.ctypes.data for program in found]

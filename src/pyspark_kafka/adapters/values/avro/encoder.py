@@ -254,7 +254,7 @@ class EncodeProgram:
 
 
 def _resolved(avro: AvroType) -> tuple[AvroType, int, int]:
-    """Return the type of a union with null, its branch, and the one of null; or the type itself.
+    """Return the type of a union with null, its branch, and null's branch; or the type itself.
 
     A union of several types stays one.
     """

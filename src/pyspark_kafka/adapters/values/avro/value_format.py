@@ -51,7 +51,7 @@ def _decoder(options: ValueOptions, schema: Schema | None, struct: StructType) -
 
 
 def _reader(options: ValueOptions, schema: Schema | None) -> AvroSchema:
-    """Return the schema as which values are read."""
+    """Return the reader's schema of values."""
     text = dict(options.settings).get(READER_SCHEMA)
     if text is None:
         return _writer(options, schema)

@@ -30,7 +30,7 @@ def read_varint(position: Any, end: Any, max_bytes: Any) -> Any:
     while place < last:
         byte = U(load_uint8(place))
         place += 1
-        # Of the tenth byte, all bits but one are lost.
+        # All bits of the tenth byte except one are lost.
         value |= (byte & U(0x7F)) << shift
         if byte < U(0x80):
             return value, place

@@ -152,7 +152,7 @@ def close_list(table: int, column: int) -> None:
 
 @inlined
 def put_complete_struct(table: int, column: int) -> None:
-    """Append a struct of which every field has been put, which is not checked."""
+    """Append a struct whose fields must all have been put; that is not checked."""
     _append(entry(table, column))
 
 

@@ -97,10 +97,10 @@ def decode_rows(table: int, context: int, first: int, last: int) -> int:
 
 @inlined
 def _decode_row(context: int, table: int, start: int, end: int) -> Any:
-    """Put one row; return a negative number if it cannot be, and otherwise any other."""
+    """Put one row; return a negative number if that fails, and otherwise any other."""
     at = skip_space(context, start, end)
     if at >= end:
-        # As Spark has it, no text at all is null and not an error.
+        # As in Spark, an empty text is null and not an error.
         put_null(table, 0)
         return 0
     if load_uint8(at) != OPEN_BRACE:
@@ -162,7 +162,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
         is_first = False
         child = column + 1
         if kind == decode_table.STRUCT:
-            # A name without escapes, mostly.
+            # Most names have no escapes.
             name = at + 1
             name_end = plain_end(name, end, limit, QUOTE) if byte == QUOTE else end
             if name_end < end and load_uint8(name_end) == QUOTE:

@@ -331,7 +331,7 @@ def float_of(context: int, start: int, end: int, double: Any) -> Any:
         nearest = np.float32(double)
         rounded = np.float64(nearest)
         other = double + (double - rounded)
-        # The double beyond ``double`` at_ the same distance is a float only if it is halfway.
+        # The double beyond ``double`` at the same distance is a float only if it is halfway.
         is_halfway = rounded != double and np.float64(np.float32(other)) == other
     if not is_halfway:
         return nearest

@@ -1,4 +1,4 @@
-"""Values that no column takes apart: skipped, or written again for a column of strings.
+"""Values that no column decodes: skipped, or written again for a column of strings.
 
 A value is validated as Jackson's ``skipChildren`` does it, and written as Jackson writes it.
 """

@@ -81,7 +81,7 @@ def set_oneof(table: Any, action: Any, base: Any, slots: Any) -> None:
 
 @inlined
 def clear_slots(slots: Any, state: Any) -> None:
-    """Forget what a record has set that is taken back."""
+    """Reset the slots that a discarded record has set."""
     for number in range(load_int64(state + at.SLOT_COUNT)):
         store_int64(slots + 8 * number, 0)
 

@@ -39,7 +39,7 @@ from . import program_layout as at
 from .wire_kernel import FIXED_64, VARINT, read_varint
 
 MAX_COMPARED: Final = 32
-"""The entries of a map among whose keys the kernel looks for duplicates; others are looked at
+"""The most entries of a map in which the kernel looks for duplicate keys; larger maps are checked
 after it."""
 
 MICROS: Final = 1_000_000

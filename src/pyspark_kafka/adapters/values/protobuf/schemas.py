@@ -72,9 +72,9 @@ class Messages:
         raise InvalidDescriptorError(f"there is no message '{name}'; there are {known[:500]}")
 
     def only(self) -> Descriptor:
-        """Return the message of descriptors that have one.
+        """Return the only message of descriptors.
 
-        :raises InvalidDescriptorError: if they have others.
+        :raises InvalidDescriptorError: if they have none or several.
         """
         messages = list(self._outermost())
         if len(messages) != 1:
@@ -85,8 +85,8 @@ class Messages:
         """Return the message of a framing's message indexes, if there is one.
 
         Writers that have a descriptor count the entries of maps as messages, and those that have a
-        text with ``map<…>`` do not. Where that makes two messages, it is the one of a full name, or
-        the one with entries counted.
+        text with ``map<…>`` do not. If the two ways lead to different messages, the result is the
+        message with the full name ``name``, or else the one with entries counted.
         """
         counted = self._at(indexes, lambda _: True)
         other = self._at(indexes, lambda message: not is_map_entry(message))

@@ -48,7 +48,7 @@ def read_tag(position: Any, end: Any) -> Any:
 
 @inlined
 def read_length(position: Any, end: Any) -> Any:
-    """Return a length, and the position after it, from which there are so many bytes."""
+    """Return a length, and the position after it; at least that many bytes follow."""
     if position < end:
         first = load_uint8(position)
         if first < 0x80:
