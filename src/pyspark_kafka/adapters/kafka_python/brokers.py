@@ -1,4 +1,4 @@
-"""What the fetchers of one reader share: connections, metadata, and ranges that are read next."""
+"""State that the fetchers of one reader share: connections, metadata, and ranges to read next."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _Partition = _Topic.OffsetForLeaderPartition
 
 @final
 class Brokers:
-    """What the fetchers of one reader share: settings, connections, and what brokers said."""
+    """The settings, connections and metadata that the fetchers of one reader share."""
 
     def __init__(self, options: SourceOptions, **defaults: int) -> None:
         """Connect to nothing yet; raise as ``client_settings`` for the options.
@@ -229,7 +229,7 @@ class PartitionCursor(Cursor):
 
     @property
     def position(self) -> FetchPosition:
-        """What the next request asks for."""
+        """The position of the next request."""
         return FetchPosition(self.offset, self.epochs.last, self.leader_epoch, self.topic.topic_id)
 
     def asks_for(self, position: FetchPosition) -> bool:
@@ -293,7 +293,7 @@ class FetchedBatches:
 @final
 @dataclass(frozen=True, slots=True)
 class HeldData:
-    """What a broker sent of a range that is read later."""
+    """Records of a range that is read later."""
 
     position: FetchPosition
     data: FetchedData

@@ -192,7 +192,7 @@ class ClusterMetadata(BrokerRequests):
 def view_of(
     answer: Any, earlier: ClusterView, deleted: Collection[UUID] = frozenset()
 ) -> ClusterView:
-    """Return what a ``MetadataResponse`` says of a cluster, without topics that were deleted.
+    """Return the view of a cluster by a ``MetadataResponse``, without topics that were deleted.
 
     :raises MetadataEmptyBrokerList: if it names no broker.
     """

@@ -60,10 +60,10 @@ class _Node:
     connection: FetchConnection | None = None
     buffer: ReceiveBuffer | None = None
     fetched: deque[FetchedBatches] = field(default_factory=deque)
-    """What is in the buffer, which must not be overwritten before it is decoded."""
+    """The records in the buffer, which must not be overwritten before they are decoded."""
 
     together: Mapping[TopicPartition, FetchPosition] = field(default_factory=dict)
-    """What the last request asked for besides, which is read later."""
+    """Positions in the last request whose records are read later."""
 
     @property
     def is_awaited(self) -> bool:
@@ -308,7 +308,7 @@ class Fetcher:
     ) -> dict[TopicPartition, FetchPosition]:
         """Return the positions of expected ranges, which the same request can name.
 
-        The last metadata say where they are: nothing is requested for ranges that are read later.
+        The last metadata show where they are: nothing is requested for ranges that are read later.
         """
         metadata = self._brokers.metadata
         return {
@@ -563,7 +563,7 @@ class Fetcher:
                 metadata.leader(cursor.partition)
 
     def _drop_nodes(self) -> None:
-        """Let go of brokers from which nothing is read any more."""
+        """Let go of brokers from which nothing is read now."""
         for number, node in tuple(self._nodes.items()):
             if not (node.cursors or node.fetched):
                 if self._is_continuous:

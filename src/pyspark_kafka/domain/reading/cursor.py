@@ -112,13 +112,13 @@ class FetchError(Enum):
     OUT_OF_RANGE = auto()
     CORRUPT = auto()
     UNKNOWN_ID = auto()
-    """The broker does not know the topic's id: not yet, or not any more."""
+    """The broker does not know the topic's id: not yet, or no longer."""
 
     RETRIABLE = auto()
 
 
 class Step(Enum):
-    """What comes after a fetch."""
+    """The next step after a fetch."""
 
     TAKE_RECORDS = auto()
     FETCH = auto()
@@ -126,7 +126,7 @@ class Step(Enum):
 
     FIND_LEADER = auto()
     LEAVE_REPLICA = auto()
-    """Ask the leader: a nearer replica may say so only because it lags (KIP-392)."""
+    """Ask the leader: a nearer replica may answer so only because it lags (KIP-392)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -149,7 +149,7 @@ class Cursor:
     """Whether records before ``offset`` wait to be decoded: another broker's records come later."""
 
     is_out_of_range: bool = False
-    """Whether a leader said so: only the ends of its log can tell."""
+    """Whether a leader reported it: only the ends of its log confirm that."""
 
     failures: int = 0
     retry_at: float = 0.0
@@ -233,7 +233,7 @@ class Cursor:
     def compare(self, found: EpochEndOffset) -> bool:
         """Fetch from a smaller offset until the leader has the same records up to there.
 
-        Return whether the answer says which.
+        Return whether the answer has that offset.
         """
         same_until = self.epochs.truncate(found, self.offset)
         if same_until == self.offset:

@@ -393,7 +393,7 @@ def _refusal(option: str, effect: str, what: str, entries: AllowList) -> str:
 def _not_listed(name: str, client: str) -> str:
     hint = did_you_mean(name, {known: f"{PREFIX}{known}" for known in BY_NAME})
     return (
-        f"Option '{PREFIX}{name}' is none of the settings that every query may set with the client "
+        f"Option '{PREFIX}{name}' is not a setting that every query may set with the client "
         f"'{client}'.{hint} Ask the operator of Spark to list '{name}' in "
         f"{AllowList.OPTIONS.variable}"
     )

@@ -211,7 +211,7 @@ class NewSchemaError(PysparkKafkaError, ValueError):
             f"The {column} of the record at offset {offset} of {partition} has version {found} of "
             f"the subject '{version.subject}', and the query reads version {version.version}. "
             f"To read its new fields, restart the query with '{option}' set to {found}, or to "
-            "'latest' so that each start reads the latest version. To go on with version "
+            "'latest' so that each start reads the latest version. To continue with version "
             f"{version.version}, set 'onNewSchema' to 'ignore'."
         )
 

@@ -133,7 +133,7 @@ def test_unlisted_settings_of_librdkafka_need_permission(name):
         parse_source_options(raw, QueryKind.BATCH)
     [problem] = caught.value.problems
     assert problem == (
-        f"Option 'kafka.{name}' is none of the settings that every query may set with the client "
+        f"Option 'kafka.{name}' is not a setting that every query may set with the client "
         f"'confluent'. Ask the operator of Spark to list '{name}' in PYSPARK_KAFKA_ALLOWED_OPTIONS"
     )
     parse_source_options(raw, QueryKind.BATCH, allowing(AllowList.OPTIONS, name, "L"))

@@ -229,7 +229,7 @@ def parse_schema(fields: Fields) -> Schema:
         kind = SchemaType(name)
     except ValueError:
         known = ", ".join(each.value for each in SchemaType)
-        refuse(f"the 'schemaType' of its answer is none of {known}")
+        refuse(f"the 'schemaType' of its answer is not one of {known}")
     return Schema(kind, _text(fields, "schema"), _references(fields.get("references")))
 
 
