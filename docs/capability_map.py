@@ -38,7 +38,7 @@ def _row(name: str, room: dict[str, list[Path]]) -> str:
 
 
 def _cell(paths: list[Path], lines: int) -> str:
-    """Return the lines, with a link to what the folder says of itself, or else to its file."""
+    """Return the lines, with a link to the folder's ``__init__.py`` or to its first file."""
     first = next((path for path in paths if path.name == "__init__.py"), paths[0])
     return f"[{_rounded(lines)}](../../src/{first.relative_to(SOURCE.parent).as_posix()})"
 
@@ -48,5 +48,5 @@ def _lines(path: Path) -> int:
 
 
 def _rounded(lines: int) -> str:
-    """Return hundreds: the page need not change with each line."""
+    """Return thousands, rounded to hundreds, so that the page does not change with each line."""
     return f"{max(1, round(lines / 100)) / 10:.1f}k"

@@ -15,8 +15,9 @@ HEAD: Final = """\
 
 # Command line
 
-The command is `pyspark-kafka`, or `python -m pyspark_kafka` where scripts are not on the path.
-`--help` shows the same as this page, and `--version` the version.
+Look up each command and its arguments on this page. The command is `pyspark-kafka`, or
+`python -m pyspark_kafka` where scripts are not on the path. `--help` shows the contents of this
+page, and `--version` the version.
 
 | exit status | |
 |---|---|
@@ -41,7 +42,7 @@ def cli_page() -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
-    """Yield the commands that do something, with their summaries."""
+    """Yield the commands without subcommands, with their summaries."""
     for group in _groups(parser):
         for choice in group._choices_actions:  # noqa: SLF001  # argparse has no public name for it
             command = group.choices[choice.dest]

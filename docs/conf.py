@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 INVENTORIES: Final = Path(__file__).parent / "inventories"
 MODULES: Final = {"pa": "pyarrow", "SparkSession": "pyspark.sql.SparkSession"}
-"""What the first part of a name in a type hint stands for: the modules import it unqualified."""
+"""Full names for the first part of names in type hints, which the modules import unqualified."""
 
 project = "pyspark-kafka"
 author = "The authors of pyspark-kafka"

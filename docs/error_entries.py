@@ -121,8 +121,8 @@ class Entry:
 OPTIONS: Final = (
     Entry(
         OptionsError(["Option 'startingoffset' is not known. Did you mean 'startingOffsets'?"]),
-        "An option does not exist, has a value that it cannot have, or contradicts another one. "
-        "All problems of a query are named at once.",
+        "An option does not exist, has an invalid value, or contradicts another option. The error "
+        "lists all problems of the query.",
         (
             (
                 "Correct each option that the message names. [Options](../reference/options.md) "
@@ -141,13 +141,13 @@ OPTIONS: Final = (
         "in a list.",
         (
             "Remove the setting from the query.",
-            "If you need it, ask the operator of Spark to take it off the list.",
+            "If you need it, ask the operator of Spark to remove it from the list.",
         ),
     ),
     Entry(
         OptionPolicyError("PYSPARK_KAFKA_DISALLOWED_OPTIONS", "kafka.sasl.jaas.config"),
-        "A list of the operator's has an entry that would have no effect. No query runs until it "
-        "is corrected, because the operator believes that something is forbidden.",
+        "One of the operator's lists has an entry that would have no effect. No query runs until "
+        "it is corrected, because the operator believes that something is forbidden.",
         (
             (
                 "Correct the environment variable or the Spark setting that the message names; see "
@@ -157,10 +157,10 @@ OPTIONS: Final = (
     ),
     Entry(
         MissingDependencyError("The client 'confluent'", "confluent"),
-        "A feature needs a package that is not installed in the Python which ran this code.",
+        "A feature needs a package that is not installed for the Python that ran this code.",
         (
-            "Install what the message names, on the driver and on every executor.",
-            "If it is installed, Spark may have started another Python: set `PYSPARK_PYTHON`.",
+            "Install the package that the message names, on the driver and on every executor.",
+            "If it is installed, Spark may have started a different Python: set `PYSPARK_PYTHON`.",
         ),
     ),
     Entry(
@@ -168,15 +168,15 @@ OPTIONS: Final = (
             "it is for linux-x86_64, and this is linux-aarch64",
             "Ship the wheel of pyspark-kafka that was built for the platform of the executors",
         ),
-        "The package's machine code is missing, damaged, for another platform, or was built before "
-        "a change of its sources.",
+        "The package's compiled code is missing, damaged, for another platform, or older than its "
+        "sources.",
         (
             (
                 "Another platform: [ship the wheel](../deploy/environment.md#the-package-as-a-zip) "
                 "for the executors."
             ),
             "Damaged: install the package again.",
-            "In a checkout: `pip install --editable .`, or `make`, builds it.",
+            "In a checkout: run `pip install --editable .` or `make`, which build it.",
         ),
     ),
     Entry(
@@ -184,20 +184,20 @@ OPTIONS: Final = (
             "The client 'confluent'",
             "write into a transaction that another process ends; use the client 'kafka-python'",
         ),
-        "The client, the storage or the Spark of the query cannot do this.",
+        "The query's client, storage or release of Spark does not support this.",
         (
             (
-                "Use the client, the storage or the Spark that the message names. [Choosing a "
-                "client](../guides/choosing-a-client.md) compares the clients, and [Compatibility]"
-                "(../reference/compatibility.md#what-older-releases-of-spark-lack) the releases "
-                "of Spark."
+                "Use the client, the storage or the release of Spark that the message names. "
+                "[Choosing a client](../guides/choosing-a-client.md) compares the clients, and "
+                "[Compatibility](../reference/compatibility.md#what-older-releases-of-spark-lack) "
+                "the releases of Spark."
             ),
         ),
     ),
     Entry(
         PluginError("journal.client:CLIENT", "ImportError: no module named 'journal_native'"),
-        "Another installed package provides a client or a container for this library, and it "
-        "cannot be imported or is not what it should be.",
+        "Another installed package provides a client or a container for this library, and this "
+        "object cannot be imported or has the wrong type.",
         (
             "Fix or uninstall that package.",
             "If it is yours, see [writing an adapter](../library/writing-an-adapter.md).",
@@ -208,23 +208,23 @@ OPTIONS: Final = (
 CONNECTION: Final = (
     Entry(
         BrokerUnreachableError(BROKER, 30, "Connection refused"),
-        "No bootstrap server answered in time: the address is wrong, the brokers are down, or a "
-        "firewall or a missing route keeps this machine from them. Clients first connect to a "
-        "bootstrap server, which tells them the *advertised* addresses of all brokers: these have "
-        "to be reachable as well.",
+        "No bootstrap server responded in time: the address is wrong, the brokers are down, or a "
+        "firewall or a missing route separates this machine from them. Clients first connect to a "
+        "bootstrap server, which returns the *advertised* addresses of all brokers: these have to "
+        "be reachable as well.",
         (
             (
-                "See the reason in parentheses: a refused connection, a name that cannot be "
+                "Read the reason in parentheses: a refused connection, a name that cannot be "
                 "resolved, a time-out."
             ),
             (
-                "Try the port from the machine that failed. The driver plans and the executors "
+                "Test the port from the machine that failed. The driver plans and the executors "
                 "read: both have to reach every broker."
             ),
-            "Check `advertised.listeners` of the brokers. In containers it is often `localhost`.",
+            "Check `advertised.listeners` of the brokers. In containers this is often `localhost`.",
             (
-                "If listeners close each connection at once, the error says so: a listener that "
-                "expects TLS or SASL does that to a plain client. Set `kafka.security.protocol`."
+                "If the error reports that listeners close each connection at once, they may "
+                "expect TLS or SASL. Set `kafka.security.protocol`."
             ),
             "For slow networks, raise `kafka.default.api.timeout.ms`.",
         ),
@@ -240,18 +240,16 @@ CONNECTION: Final = (
     ),
     Entry(
         KafkaRequestError("a request for offsets of 'orders'", "UnknownServerError"),
-        "A broker refused a request for a reason that has no condition of its own.",
+        "A broker refused a request for a reason without a separate condition.",
         (
             "Read the reason in the message and look it up in the brokers' logs.",
-            (
-                "If nothing explains it, start the query again: it may have been a passing state "
-                "of the cluster."
-            ),
+            "If nothing explains it, restart the query: the cause may have been temporary.",
         ),
     ),
     Entry(
         InvalidResponseError("a fetch of orders-0", "it ends after 12 bytes"),
-        "What answered does not speak Kafka's protocol, or a proxy changed the response.",
+        "The server that responded does not speak Kafka's protocol, or a proxy changed the "
+        "response.",
         (
             (
                 "Check that `kafka.bootstrap.servers` and the advertised listeners name Kafka "
@@ -262,16 +260,16 @@ CONNECTION: Final = (
     ),
     Entry(
         FetchTimeoutError(P0, 1_500, 120_000),
-        "The broker has the offset and did not return it in time: it is overloaded, its disk is "
-        "slow, or the network swallows packets.",
+        "The broker has the offset but did not return it in time: it is overloaded, its disk is "
+        "slow, or the network drops packets.",
         (
-            "Check that the broker runs and how busy it is.",
-            "Raise `kafkaConsumer.pollTimeoutMs` if it is only slow.",
+            "Check that the broker is running, and how busy it is.",
+            "If the broker is only slow, raise `kafkaConsumer.pollTimeoutMs`.",
         ),
     ),
     Entry(
         UnknownTopicError(["orders"], "subscribe", BROKER),
-        "The topic does not exist on this cluster, or the query's user may not see it.",
+        "The topic does not exist in this cluster, or the query's user may not see it.",
         (
             "Check the spelling and the cluster's address.",
             (
@@ -280,7 +278,7 @@ CONNECTION: Final = (
             ),
             (
                 "A write fails after 10 s: until then the topic may be about to be created, which "
-                "brokers do not tell. `kafka.max.block.ms` sets the time."
+                "brokers do not report. `kafka.max.block.ms` sets the time."
             ),
             "If the topic exists, grant the right `Describe` or `Read` on it.",
         ),
@@ -290,14 +288,13 @@ CONNECTION: Final = (
 SECURITY: Final = (
     Entry(
         AuthenticationError(BROKER, "SCRAM-SHA-512", "ada", "invalid credentials"),
-        "A broker, or the service that issues tokens, refused the login: a wrong name, password or "
-        "key, a mechanism that the broker does not offer, an expired token, or a clock that is "
-        "wrong.",
+        "A broker, or the service that issues tokens, refused the login: a wrong name, password "
+        "or key, a mechanism that the broker does not offer, an expired token, or a wrong clock.",
         (
             "Correct the login in the options `kafka.sasl.*`, or the credentials of the machine.",
             (
-                "A process does not try a refused login again for five minutes. After you have "
-                "corrected it, restart the query."
+                "A process does not retry a refused login for five minutes. Restart the query "
+                "after you have corrected the login."
             ),
             "[Connecting to a platform](../connect/platforms.md) has options to paste.",
         ),
@@ -307,20 +304,20 @@ SECURITY: Final = (
         "The service that issues tokens could not be reached. It did not refuse the login.",
         (
             "Check the URL, and that the driver and every executor can reach it.",
-            "See the proxy and the certificates of these machines.",
+            "Check the proxy and the certificates of these machines.",
         ),
     ),
     Entry(
         TlsError(BROKER, TlsFailure.CERTIFICATE_NOT_TRUSTED, "certificate verify failed"),
-        "The TLS handshake failed. The sub-condition after the dot says why.",
+        "The TLS handshake failed. The sub-condition after the dot is the reason.",
         ("Find the sub-condition in the table.",),
     ),
     Entry(
         AuthorizationError("a fetch", [topic_right(Operation.READ, "orders")], BROKER, "User:ada"),
-        "The login worked, and the user lacks a right (ACL) for this request.",
+        "The login succeeded, but the user lacks a right (ACL) for this request.",
         (
-            "Let an administrator of the cluster run the command that the message prints.",
-            "[Rights](../connect/platforms.md#rights) lists what each feature needs.",
+            "Ask an administrator of the cluster to run the command in the message.",
+            "[Rights](../connect/platforms.md#rights) lists the rights that each feature needs.",
         ),
     ),
 )
@@ -328,10 +325,10 @@ SECURITY: Final = (
 OFFSETS: Final = (
     Entry(
         OffsetsMismatchError([P0], [P0, P1]),
-        "`startingOffsets` or `endingOffsets` names other partitions than the topics have. Often a "
-        "partition was added to the topic.",
+        "The partitions in `startingOffsets` or `endingOffsets` do not match the topics. Often a "
+        "partition was added to a topic.",
         (
-            "Name every partition, with -2 for its earliest and -1 for its latest offset.",
+            "List every partition, with -2 for its earliest and -1 for its latest offset.",
             (
                 "If you do not need offsets for each partition, use `earliest`, `latest` or a "
                 "timestamp."
@@ -340,13 +337,13 @@ OFFSETS: Final = (
     ),
     Entry(
         TimestampsMismatchError("start", [P0], [P0, P1]),
-        "`startingOffsetsByTimestamp` or `endingOffsetsByTimestamp` names other partitions than "
-        "the topics have.",
-        ("Name every partition, or use `startingTimestamp` or `endingTimestamp` for all of them.",),
+        "The partitions in `startingOffsetsByTimestamp` or `endingOffsetsByTimestamp` do not "
+        "match the topics.",
+        ("List every partition, or use `startingTimestamp` or `endingTimestamp` for all of them.",),
     ),
     Entry(
         TopicOffsetsMismatchError(["payments"], [P0]),
-        "The offsets name a topic that the query does not read.",
+        "The offsets contain a topic that the query does not read.",
         ("Remove the topic from the offsets, or add it to `subscribe`.",),
     ),
     Entry(
@@ -365,8 +362,8 @@ OFFSETS: Final = (
     ),
     Entry(
         NoCommittedOffsetError("billing", [P0]),
-        "The query starts from the offsets of a consumer group (`startingOffsets=group`), and the "
-        "group has committed none for this partition.",
+        "The query starts from the offsets of a consumer group (`startingOffsets=group`), but the "
+        "group has not committed an offset for this partition.",
         (
             "Check the name of the group.",
             "Set `startingOffsetsGroupFallback` to `earliest` or `latest`.",
@@ -380,7 +377,7 @@ OFFSETS: Final = (
                 "Compare the starting and the ending options: one may be a timestamp and the other "
                 "an offset."
             ),
-            "If the topic was deleted and created again, its offsets begin at 0 again.",
+            "If the topic was deleted and recreated, its offsets begin at 0 again.",
         ),
     ),
     Entry(
@@ -394,12 +391,12 @@ OFFSETS: Final = (
 LOSS: Final = (
     Entry(
         data_loss.offset_range_not_read(P0, 900, 1_500, 1_000, "spark-kafka-source-1").as_error(),
-        "Records that the query should read are not in Kafka any more. The sub-condition after the "
-        "dot says what happened.",
+        "Kafka no longer has records that the query should read. The sub-condition after the dot "
+        "describes the loss.",
         (
             "Find the sub-condition in the table, and see [data loss](../operate/data-loss.md).",
             (
-                "To go on without the lost records, set `failOnDataLoss` to `false`: the query "
+                "To continue without the lost records, set `failOnDataLoss` to `false`: the query "
                 "logs a warning with the offsets instead."
             ),
             (
@@ -416,18 +413,18 @@ LOSS: Final = (
     ),
     Entry(
         LogTruncatedError(P0, 1_500, 500),
-        "A leader without the newest records took over, and wrote others at their offsets. In "
-        "queries this is [`KAFKA_DATA_LOSS`](#kafka_data_loss).",
+        "A leader without the newest records took over, and wrote other records at their offsets. "
+        "In queries this is [`KAFKA_DATA_LOSS`](#kafka_data_loss).",
         (
             "Ask the cluster's operator why the leader lacked records.",
-            "Undo what was derived from the records that are lost.",
+            "Undo results that were derived from the lost records.",
         ),
     ),
     Entry(
         TopicRecreatedError(P0, 1_500, earliest=0),
-        "The topic was deleted and created again while it was read. In queries this is "
+        "The topic was deleted and recreated while it was read. In queries this is "
         "[`KAFKA_DATA_LOSS`](#kafka_data_loss).",
-        ("Start the query with a new checkpoint, because its offsets are of the old topic.",),
+        ("Start the query with a new checkpoint: the old one has offsets of the old topic.",),
     ),
 )
 
@@ -443,17 +440,17 @@ RECORDS: Final = (
             ),
             (
                 "With `confluent`, a damaged batch can also end the Python worker with SIGABRT: "
-                "librdkafka 2.16 skips it to a wrong position. `kafka-python` names the batch."
+                "librdkafka 2.16 continues at a wrong position. `kafka-python` reports the batch."
             ),
             "To skip the batch, start at a later offset.",
         ),
     ),
     Entry(
         MalformedTimestampError(P0, 1_500, 1_790_000_000_000_000_000),
-        "A producer writes timestamps in microseconds or nanoseconds. Kafka's are milliseconds.",
+        "A producer writes timestamps in microseconds or nanoseconds. Kafka uses milliseconds.",
         (
             "Correct the producer.",
-            "To read the topic nevertheless, leave the column out with `includeTimestamp=false`.",
+            "To read the topic anyway, leave out the column with `includeTimestamp=false`.",
         ),
     ),
     Entry(
@@ -470,7 +467,7 @@ RECORDS: Final = (
         "A value or a key does not have the format of `valueFormat` or `keyFormat`, and `mode` is "
         "`FAILFAST`.",
         (
-            "Look at the record: the message has its offset.",
+            "Inspect the record: the message contains its offset.",
             (
                 "Set `mode` to `PERMISSIVE` or `DROPMALFORMED`, or send such records to a "
                 "[dead-letter topic](../guides/dead-letters.md)."
@@ -479,8 +476,8 @@ RECORDS: Final = (
     ),
     Entry(
         DeadLetterLoopError("orders-dead"),
-        "The query reads the topic that it writes its dead letters to.",
-        ("Name another `deadLetterTopic`, or do not read that topic.",),
+        "The query reads its own dead-letter topic.",
+        ("Set another `deadLetterTopic`, or do not read that topic.",),
     ),
     Entry(
         DecodedTooLargeError(4_096),
@@ -492,11 +489,10 @@ RECORDS: Final = (
 REGISTRIES: Final = (
     Entry(
         RegistryUnavailableError(REGISTRY, "it did not answer within 30 s"),
-        "The schema registry is down or cannot be reached from this machine. No record is skipped "
-        "for that.",
+        "The schema registry is down or cannot be reached from this machine. No record is skipped.",
         (
             "Check `schema.registry.url`, from the driver and from the executors.",
-            "The query goes on when the registry is back and the batch is run again.",
+            "Once the registry is available, the next run of the batch succeeds.",
         ),
     ),
     Entry(
@@ -519,10 +515,11 @@ REGISTRIES: Final = (
         IncompatibleSchemaError(
             "The schema of 'orders-value'", "field 'amount' is a string there and a long here"
         ),
-        "A schema cannot be read as the query's, or the registry does not accept a new version.",
+        "A writer's schema is incompatible with the query's, or the registry refuses a new "
+        "version.",
         (
             "Change the schema so that the field is compatible.",
-            "Or lower the compatibility level of the subject, if its readers can take it.",
+            "Or lower the compatibility level of the subject, if its readers can handle this.",
         ),
     ),
     Entry(
@@ -536,7 +533,7 @@ REGISTRIES: Final = (
         "A producer writes a newer version of the schema, and `onNewSchema` is `fail`.",
         (
             "Restart the query with the new version to read its new fields.",
-            "Set `onNewSchema` to `ignore` to go on with the old one.",
+            "Set `onNewSchema` to `ignore` to continue with the old version.",
         ),
     ),
 )
@@ -554,16 +551,16 @@ WRITES: Final = (
     ),
     Entry(
         SaveModeError("Overwrite"),
-        "A batch write has a save mode that a log cannot have.",
+        "A batch write has a save mode that a topic does not support.",
         ("Use `.mode('append')`.",),
     ),
     Entry(
         CatalogTableError(),
-        "`CREATE TABLE ... USING pyspark_kafka` makes a table in Spark's catalog, and Spark does "
-        "not pass the options of such a table on.",
+        "`CREATE TABLE ... USING pyspark_kafka` creates a table in Spark's catalog, but Spark "
+        "does not pass the options of such a table to the source.",
         (
             (
-                "Use `CREATE TEMPORARY VIEW` as [SQL](../guides/sql-and-pipelines.md) shows, or "
+                "Use `CREATE TEMPORARY VIEW`, as in [SQL](../guides/sql-and-pipelines.md), or "
                 "create the view in Python."
             ),
         ),
@@ -575,12 +572,12 @@ WRITES: Final = (
     ),
     Entry(
         InvalidRecordError("a header has no key", "Give every header a key."),
-        "A row cannot become a Kafka record.",
+        "A row cannot be converted to a Kafka record.",
         ("Correct the column that the message names.",),
     ),
     Entry(
         UnencodableValueError("value", 12, "amount", "is null, and the schema requires a value"),
-        "A row does not fit the schema of its topic. No row of its batch was sent.",
+        "A row does not match the schema of its topic. No row of its batch was sent.",
         ("Change the query, or the schema.",),
     ),
     Entry(
@@ -591,7 +588,7 @@ WRITES: Final = (
             "Check the partition with `kafka-topics.sh --describe`.",
             "If the broker is slow, raise `kafka.delivery.timeout.ms`.",
             (
-                "Records before it may be in Kafka already. Unless the query is exactly-once, a "
+                "Earlier records may already be in Kafka. Unless the query is exactly-once, a "
                 "retried task writes them again."
             ),
         ),
@@ -600,7 +597,7 @@ WRITES: Final = (
         RecordTooLargeError("orders", 0, 2_000_000, "a request holds 1048576 bytes"),
         "A record is larger than the producer's or the topic's limit.",
         (
-            "Make it smaller, or compress it (`kafka.compression.type`).",
+            "Make the record smaller, or compress it (`kafka.compression.type`).",
             (
                 "Raise the limit that it exceeds: `kafka.max.request.size`, or the topic's "
                 "`max.message.bytes`."
@@ -620,16 +617,16 @@ WRITES: Final = (
     ),
     Entry(
         UnknownPartitionError("orders", 7, 120, "the topic's partitions are 0 to 3"),
-        "The column `partition` or the partitioner names a partition that the topic does not have. "
-        "Often a query copies the source's column `partition` to a smaller topic.",
+        "The column `partition` or the partitioner selects a partition that the topic does not "
+        "have. Often a query copies the source's column `partition` to a smaller topic.",
         ("Drop the column `partition`, so that keys choose the partitions.",),
     ),
     Entry(
         RejectedRecordError("orders", 0, 120, "it has no key"),
-        "A broker rejected a record by a rule of the topic, and would reject it again.",
+        "A broker rejected a record because of a rule of the topic, and would reject it again.",
         (
             "A compacted topic needs a key in each record.",
-            "For other reasons see the topic's settings and the broker's logs.",
+            "For other reasons, check the topic's settings and the broker's logs.",
         ),
     ),
 )
@@ -649,8 +646,8 @@ EXACTLY_ONCE: Final = (
         "A task of an exactly-once continuous query was late: its driver had stopped the query, or "
         "another query had taken over the checkpoint.",
         (
-            "Nothing to do if the other query is the one that should run.",
-            "Otherwise stop that one, and start the continuous query again.",
+            "If the other query is the one that should run, you do not need to do anything.",
+            "Otherwise stop the other query, and restart the continuous query.",
         ),
     ),
     Entry(
@@ -663,15 +660,15 @@ EXACTLY_ONCE: Final = (
             "'transaction.max.timeout.ms', or let batches be smaller, and restart the query: it "
             "writes the batch again.",
         ),
-        "Kafka aborted or forgot a transaction before it was committed. The message says how it "
-        "was lost: to its time-out, to another attempt or driver, or to an operator. It also "
-        "says whether the batch was dropped as a whole, or is visible in part.",
+        "Kafka aborted or forgot a transaction before it was committed. The message contains the "
+        "cause: the time-out, another attempt or driver, or an operator. It also reports whether "
+        "the whole batch was dropped, or part of it is visible.",
         (
-            "A batch that was dropped is written again when the query is restarted.",
+            "A dropped batch is written again when you restart the query.",
             (
-                "Of a batch that is visible in part, `pyspark-kafka offsets show CHECKPOINT` shows "
-                "the input. Write the missing records by other means, and change the log as the "
-                "message says."
+                "If part of a batch is visible, `pyspark-kafka offsets show CHECKPOINT` shows the "
+                "batch's input. Write the missing records by other means, and change the log as "
+                "the message describes."
             ),
             "See the [limits](../guides/writing.md#limits) of exactly-once.",
         ),
@@ -682,8 +679,8 @@ EXACTLY_ONCE: Final = (
         "written, is damaged or is missing.",
         (
             (
-                "The message has the path and the storage's reason: check the space, the login and "
-                "the rights."
+                "The message has the path and the storage's reason: check free space, the login "
+                "and the rights."
             ),
             "Restore a damaged file from a copy. Do not delete single files of a log.",
         ),
@@ -694,14 +691,14 @@ EXACTLY_ONCE: Final = (
             "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
             "that it is the query's checkpointLocation",
         ),
-        "A [command](../operate/commands.md) was given a path without a checkpoint, or with one "
-        "that has no batch yet.",
-        ("Give the query's `checkpointLocation`, the directory above `offsets` and `commits`.",),
+        "The path that you passed to a [command](../operate/commands.md) has no checkpoint, or "
+        "its checkpoint has no batch yet.",
+        ("Pass the query's `checkpointLocation`, the directory above `offsets` and `commits`.",),
     ),
     Entry(
         ConcurrentUpdateError(MemoryMetadataLog(), 7),
         "Two queries write to one checkpoint.",
-        ("Stop one of them. Each query needs a checkpoint of its own.",),
+        ("Stop one of them. Each query needs its own checkpoint.",),
     ),
     Entry(
         QueryIsRunningError(
@@ -709,11 +706,11 @@ EXACTLY_ONCE: Final = (
             "batch 41 began 12 s ago",
             "Stop the query, and run the command again",
         ),
-        "[`pyspark-kafka offsets`](../operate/checkpoints-offsets.md) changes the checkpoint of a "
-        "query that is stopped, and this query has just written to its checkpoint.",
+        "[`pyspark-kafka offsets`](../operate/checkpoints-offsets.md) changes the checkpoints of "
+        "stopped queries, but this query has just written to its checkpoint.",
         (
             "Stop the query, and run the command again a minute later.",
-            "If the query was killed within a batch, add `--query-is-stopped`.",
+            "If the query was killed during a batch, add `--query-is-stopped`.",
         ),
     ),
     Entry(
@@ -721,12 +718,12 @@ EXACTLY_ONCE: Final = (
             "offset 900 of orders-0 is not in Kafka, which has offsets 1000 to 5000",
             "Choose an offset in between, or 'earliest' or 'latest'",
         ),
-        "The offsets that a command is to write into a checkpoint, or to export from one, do not "
-        "fit its query or Kafka.",
+        "The offsets that a command should write to a checkpoint, or export from one, do not "
+        "match the query or Kafka.",
         (
             (
-                "Do what the message says. `pyspark-kafka offsets show` lists what the checkpoint "
-                "has, and `pyspark-kafka topics --partitions` what Kafka has."
+                "Follow the message. `pyspark-kafka offsets show` lists the checkpoint's offsets, "
+                "and `pyspark-kafka topics --partitions` Kafka's."
             ),
         ),
     ),
@@ -741,34 +738,37 @@ AVAILABLE_NOW: Final = (
     ),
     Entry(
         EndBeyondPrefetchedError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 9})),
-        "A batch would end after the offsets that the query found at its start.",
+        "A batch would end after the offsets that the query determined at its start.",
         ("Start the query again.",),
     ),
     Entry(
         LostPartitionsError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 5, P1: 1})),
         "A partition was deleted while the query ran.",
-        ("Start the query again. If it repeats, the topic was deleted or created again.",),
+        ("Start the query again. If the error repeats, the topic was deleted or recreated.",),
     ),
     Entry(
         EndBeyondLatestError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 9})),
-        "A log is shorter than it was when the query started: the topic was created again, or its "
-        "log was truncated.",
-        ("Start the query again. If it repeats, give it a new checkpoint.",),
+        "A log is shorter than when the query started: the topic was recreated, or its log was "
+        "truncated.",
+        ("Start the query again. If the error repeats, use a new checkpoint.",),
     ),
 )
 
 CONTINUOUS: Final = (
     Entry(
         FunctionError(P0, 100, 200, "ValueError: amount is negative"),
-        "Your function raised an error, or returned something that the sink cannot take.",
+        "Your function raised an error, or returned a value that the sink cannot write.",
         (
-            "Correct the function. The message has the partition and the offsets of the batch.",
+            (
+                "Correct the function. The message contains the partition and the offsets of the "
+                "batch."
+            ),
             "After a restart the query reads these records again.",
         ),
     ),
     Entry(
         NotEnoughSlotsError(8, 4, " within 60 s"),
-        "All tasks of a continuous query run at once, and Spark has fewer free slots.",
+        "All tasks of a continuous query run at the same time, but Spark has fewer free slots.",
         (
             "Set `tasks` to the number of free cores, so that a task reads more partitions.",
             "Or add cores to the cluster, or end other jobs.",
@@ -776,16 +776,16 @@ CONTINUOUS: Final = (
     ),
     Entry(
         TaskFailedError("SystemError: a task ended"),
-        "A task ended with an error that a restart would meet again. If the error has a condition, "
-        "the message begins with that one instead.",
+        "A task ended with an error that a restart would not fix. If the error has its own "
+        "condition, the message begins with that condition instead.",
         ("Read the error in the message. Spark's UI has the executor's log.",),
     ),
     Entry(
         RestartsExhaustedError(3, 600, "the worker was killed"),
-        "Tasks failed more often than the query restarts them.",
+        "Tasks failed more often than the limit of restarts allows.",
         (
-            "Remove the cause that the message names, often too little memory.",
-            "Start the query again: it continues after its last epoch.",
+            "Fix the cause that the message names, often too little memory.",
+            "Restart the query: it continues after its last epoch.",
         ),
     ),
     Entry(
@@ -793,19 +793,19 @@ CONTINUOUS: Final = (
             "these tasks have not ended: task 0 (run 1, attempt 3.0.7-5d1f)",
             "Make sure that their processes have ended before another query uses the checkpoint",
         ),
-        "`stop()` could not make sure that nothing is written after the last epoch: a task without "
-        "transactions did not end, or no broker answered.",
+        "`stop()` could not make sure that nothing is written after the last epoch: a task "
+        "without transactions did not end, or no broker responded.",
         (
             "At least once: end the processes of the tasks that the message names.",
-            "Exactly once: start the query once more and stop it.",
+            "Exactly once: start the query once more, and stop it.",
         ),
     ),
     Entry(
         DriverLostError("nothing was heard from it for 15 s"),
-        "A task cannot reach the driver any more: the driver ended, or the network between them "
-        "is broken.",
+        "A task can no longer reach the driver: the driver ended, or the network between them is "
+        "broken.",
         (
-            "If the driver lives, it starts the task again. Otherwise start the query again.",
+            "If the driver is running, it restarts the task. Otherwise restart the query.",
             "If executors cannot connect to the driver, use `channel='directory'`.",
         ),
     ),
@@ -830,7 +830,7 @@ LOCAL: Final = (
     ),
     Entry(
         SparkQueryError.from_spark("Job aborted due to stage failure: Task 0 failed"),
-        "A command of the command line ran Spark, and Spark failed.",
+        "A command ran Spark, and Spark failed.",
         ("Run the command again with `--spark-log FILE`, and read the log.",),
     ),
 )
@@ -861,4 +861,4 @@ DATA_LOSSES: Final = (
     data_loss.offset_range_not_read(P0, 900, 1_500, 1_000, "spark-kafka-source-1"),
     data_loss.log_truncated(P0, 1_500, 500, 500),
 )
-"""Every loss that can be an error."""
+"""All losses that can be raised as an error."""

@@ -20,8 +20,8 @@ ERRORS_HEAD: Final = """\
 
 # Errors
 
-An error begins with its condition in brackets: search this page for it. Names, offsets and sizes
-are examples.
+To find the cause and the fix of an error, search this page for its condition, which is in brackets
+at the beginning of the error. Names, offsets and sizes are examples.
 """
 
 SUB_CONDITIONS_HEAD: Final = """

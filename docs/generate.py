@@ -1,4 +1,4 @@
-"""Write what is made from the code and from results; ``--check`` says whether it is current."""
+"""Generate pages from code and results; ``--check`` reports pages that are not current."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ HEAD: Final = """\
 
 # Options
 
-Every query needs [`kafka.bootstrap.servers`](#settings-of-the-kafka-client), and a read one of
-`subscribe`, `subscribePattern` and `assign`. The other options have defaults.
+Look up each option of a query here. Every query needs
+[`kafka.bootstrap.servers`](#settings-of-the-kafka-client), and a read one of `subscribe`,
+`subscribePattern` and `assign`. The other options have defaults.
 
 Option names are not case-sensitive. Unknown options are refused. You can use the same options for
-a read and a write: a write ignores options of reads with a warning, and vice versa.
+a read and a write: a write ignores read options with a warning, and vice versa.
 
-An option that neither a batch nor a stream accepts fails in `load()`. Spark tells a Python source
-later which of the two a query is, and calls it in `load()` only if you set no schema of your own.
-Then the error follows with the first action of a batch, or when a stream starts.
+An option that neither a batch nor a stream accepts fails in `load()`. All other errors of options
+are raised by the first action of a batch, or when a stream starts: Spark does not pass the kind of
+query to a Python source before. If you set your own schema, this applies to every option.
 
 ## Reading
 """
@@ -70,8 +71,8 @@ OPTIONS_HEAD: Final = """
 TYPED_READS: Final = """
 ## Reading typed values
 
-With `valueFormat` or `keyFormat` a read decodes the values or the keys. The other options here need
-one of them.
+With `valueFormat` or `keyFormat` a read decodes the values or the keys. The other options here
+require one of them.
 """
 
 REGISTRY: Final = """
@@ -94,13 +95,14 @@ KAFKA: Final = f"""
 
 `kafka.*` options are passed to the client without their prefix; `kafka.bootstrap.servers` is
 required. `kafka.{API_TIMEOUT_MS}` (milliseconds, default {DEFAULT_API_TIMEOUT_MS}) is the time-out
-of every call to a cluster. A setting that the client does not know
-is refused, and reads refuse {{refused}} as Spark's JVM connector does.
+of every call to a cluster. Settings that the client does not know are refused, and reads refuse
+{{refused}}, as Spark's JVM connector does.
 
 Use the names of Kafka's Java client. They are translated for the client, including key stores,
-trust stores and JAAS lines; a number out of the client's bounds becomes the nearest one. Many names
-of librdkafka and kafka-python [work as well](#settings-of-librdkafka-and-kafka-python). With either
-client you may write `_` for `.`, as in `kafka.group_id`.
+trust stores and JAAS lines; a number outside of the client's range becomes the nearest valid one.
+Many names of librdkafka and kafka-python
+[work, too](#settings-of-librdkafka-and-kafka-python). With either client you may write `_` for `.`,
+as in `kafka.group_id`.
 
 | setting | values | `kafka-python` | `confluent` (librdkafka) |
 |---|---|---|---|
@@ -123,10 +125,10 @@ REFUSED_HEAD: Final = """
 PRODUCER: Final = f"""
 ## Settings of the producer
 
-In a write, `kafka.*` options include the producer's settings. They have the meaning and the
-conflicts that they have in Kafka's Java client: with `acks` other than `all`, no `retries`, or more
-than {MAX_IN_FLIGHT} requests in flight, a producer is not idempotent, and setting
-`enable.idempotence` to `true` is refused. `partitioner.class` is Java's `RoundRobinPartitioner`, or
+In a write, `kafka.*` options include the producer's settings. Their meaning and conflicts
+are the same as in Kafka's Java client: with `acks` other than `all`, no `retries`, or more than
+{MAX_IN_FLIGHT} requests in flight, a producer is not idempotent, and setting `enable.idempotence`
+to `true` is refused. `partitioner.class` is Java's `RoundRobinPartitioner`, or
 a Python function as `module:function`.
 
 Consumer settings are ignored in a write, including {{refused}}.
@@ -144,14 +146,15 @@ processes. They are refused with every client, unless the operator of Spark list
 [Security](../connect/security.md#what-options-may-do) explains the lists. The other settings on
 this page need no permission.
 
-| setting | what it does | list of the operator's |
+| setting | what it does | operator's list |
 |---|---|---|
 """
 
 OWN: Final = """
 ## Settings of librdkafka and kafka-python
 
-Besides Java's settings, queries may set these of the client `kafka-python`, also with `_` for `.`:
+In addition to Java's settings, queries may set these of the client `kafka-python`, also with `_`
+for `.`:
 {kafka_python}.
 It accepts these without effect:
 {ignored}.
@@ -175,13 +178,13 @@ export {VARIABLE}=debug,ssl.keystore.location
 ```
 
 A query that sets one of them fails with `KAFKA_DISALLOWED_OPTION` when it is planned, whether it
-reads or writes. Upper and lower case, and `_` and `.`, make no difference. A client's own name of
-the same setting does: list `ssl.ca.location` together with `ssl.truststore.location`. No query runs
-while an entry has the prefix, since it would forbid nothing.
+reads or writes. Case does not matter, and neither does the choice of `_` or `.`. The list does not
+cover a client's own name of a setting: list `ssl.ca.location` together with
+`ssl.truststore.location`. No query runs while an entry has the prefix: it would have no effect.
 
-Neither options nor SQL change the list: Spark starts the Python workers that plan queries with the
-environment of its driver. The list does not stop code. A program that runs Python on the driver can
-connect to Kafka without this library.
+Neither options nor SQL can change the list: Spark starts the Python workers that plan queries with
+the environment of its driver. The list does not restrict code: a program that runs Python on the
+driver can connect to Kafka without this library.
 
 Spark 4.3 has the static setting `{SPARK_SETTING}` for the JVM
 connector, and does not pass it to Python data sources. Here it applies to continuous queries, and
@@ -248,7 +251,7 @@ def _options(table: Iterable[Option[Any]], queries: str = "option") -> str:
 
 
 def _anchor(kind: str, name: str) -> str:
-    """Return a name that links can lead to."""
+    """Return an anchor that links can point to."""
     return f'<a id="{kind}-{name}"></a>`{name}`'
 
 
@@ -318,7 +321,7 @@ def _producer_default(field: ProducerField) -> str:
 
 
 def mistakes_page() -> str:
-    """Return the page of the most usual mistakes."""
+    """Return the page of common mistakes."""
     import mistake_page
 
     return mistake_page.mistakes_page()
@@ -346,7 +349,7 @@ def nightly_page() -> str:
 
 
 def logins_page() -> str:
-    """Return the page of logins, clients and what works with them."""
+    """Return the page of logins, clients and the features that work with them."""
     from tests.spark import secured_matrix
 
     return secured_matrix.logins_page()
@@ -374,7 +377,7 @@ def benchmarks_table() -> str:
 
 
 def benchmarks_sentence() -> str:
-    """Return what the first page says of the benchmarks."""
+    """Return the first page's sentence about the benchmarks."""
     from benchmarks.quotes import index_sentence
 
     return index_sentence(_run())
@@ -405,7 +408,7 @@ PARTS: Final = {
     "docs/project/architecture.md": capability_map,
     "docs/guides/typed-values.md": serializers_part,
 }
-"""What is made of pages that are otherwise written by hand: one part of each, between comments."""
+"""The generated part of pages that are otherwise written by hand, between comments."""
 
 _PART: Final = re.compile(
     r"(<!-- make docs makes this \w+ -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL

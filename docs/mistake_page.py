@@ -1,4 +1,4 @@
-"""The page of the most usual mistakes, from the table by which tests make them."""
+"""The page of common mistakes, from the table that the tests use."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HEAD: Final = """\
 
 # Usual mistakes
 
-Find the line that you see, and what causes it. Commands print it first. Spark puts a condition of
-its own and a few lines of a traceback before it: search its text for `[KAFKA_`.
+Find the message that you see, and its cause. Commands print this message first. Spark puts its own
+condition and a few lines of a traceback before it: search the text for `[KAFKA_`.
 [Errors](errors.md) has an entry for each condition.
 
-Two mistakes do not get as far as this library. `format("pyspark-kafka")` and other spellings end
-with Spark's `DATA_SOURCE_NOT_FOUND`: the format is `pyspark_kafka`. Spark 3 has no data sources in
-Python: this library needs Spark 4.
+Spark reports two mistakes itself. `format("pyspark-kafka")` and other spellings fail with
+`DATA_SOURCE_NOT_FOUND`: the format is `pyspark_kafka`. Spark 3 has no Python data sources: this
+library needs Spark 4.
 """
 
 _PLACES: Final = {"missing": "/no/such/file", "topic": "orders", "tls": "", "sasl": ""}

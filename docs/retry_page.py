@@ -1,4 +1,4 @@
-"""The page with what happens to each error, by the place where it is raised."""
+"""The page of retries: the outcome of each error, by the place where it is raised."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Place(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """The outcome in the words of the page."""
+    """What happens after an error, as the page shows it."""
 
     RETRY = "retry"
     FAIL = "fail the task"
@@ -73,7 +73,7 @@ _PLACES: Final = {
     "Exactly-once and checkpoints": _EVERYWHERE | {Place.LOG},
     "Continuous queries": frozenset({Place.CONTINUOUS}),
 }
-"""Where the errors of each section are raised; those of the others, on the driver only."""
+"""Where the errors of each section are raised; the driver raises those of other sections."""
 
 _ON_THE_DRIVER: Final = (
     CatalogTableError,
@@ -91,27 +91,27 @@ _ON_THE_DRIVER: Final = (
     UncertainEndError,
     UnusableOffsetsError,
 )
-"""The errors of these sections that are raised on the driver only."""
+"""The errors of these sections that only the driver raises."""
 
 HEAD: Final = """\
 <!-- make docs makes this page from the errors of the code; do not edit it. -->
 
 # Retries
 
-The Kafka clients and the registry's client retry requests by themselves, within their time-outs. If
-that does not help, they raise an error. This page shows what happens then. Every error of this
-library has an attribute `recovery`:
+This page shows which errors are retried. The Kafka clients and the registry's client retry requests
+within their time-outs, and then raise an error. Every error of this library has an attribute
+`recovery`:
 
 | `recovery` | meaning |
 |---|---|
 {recoveries}
-The columns of the table are the places where an error is raised:
+The columns of the table are the places where errors are raised:
 
-- **task**: a task of a batch or of a micro-batch. Spark runs a failed task again, up to
-  `spark.task.maxFailures` times, whatever the error.
-- **continuous query**: a task of a continuous query. *Retry* starts the tasks again at what is
-  acknowledged, within the [limits of restarts](../guides/continuous.md#failures).
-- **exactly-once sink**: the driver, when it commits a micro-batch. The next start of the query
+- **task**: a task of a batch or a micro-batch. Spark reruns a failed task, up to
+  `spark.task.maxFailures` times, after any error.
+- **continuous query**: a task of a continuous query. *Retry* restarts the tasks at the
+  acknowledged offsets, within the [limits of restarts](../guides/continuous.md#failures).
+- **exactly-once sink**: the driver, when it commits a micro-batch. The next run of the query
   finishes the batch, or writes it again.
 - **metadata log**: the epochs of a continuous query. *Retry* lasts for `log_outage_s`.
 - **registry**: a look-up of a schema. *Retry* lasts for 3 seconds, since servers of a registry may
@@ -124,7 +124,7 @@ With the setting in the last column, the query does not fail: it counts or repor
 """
 
 DRIVER: Final = """
-All other [errors](errors.md) are raised on the driver only, and end the query or the command.
+Only the driver raises the other [errors](errors.md), which end the query or the command.
 """
 
 
@@ -137,7 +137,7 @@ def retries_page() -> str:
 
 
 def raised() -> Iterator[tuple[PysparkKafkaError, Mapping[Place, Outcome]]]:
-    """Yield the errors that are raised in these places, with what happens in each of them."""
+    """Yield the errors that are raised in these places, with the outcome in each place."""
     for title, entries in SECTIONS.items():
         for entry in entries:
             if found := _outcomes(entry.error, _PLACES.get(title, frozenset())):
