@@ -100,7 +100,7 @@ class RangeRead:
                 # Records before the range belong to ranges that are done.
                 loss, resumed_at = data_loss.log_replaced(error, whole.from_offset)
                 self._report(loss, error)
-                rest = whole.starting_at(resumed_at)
+                rest = whole.starting_at(min(resumed_at, whole.until_offset))
             except MissingOffsetsError as error:
                 rest = self._after_loss(rest, error.start, error.end, error)
             except UnknownTopicError as error:

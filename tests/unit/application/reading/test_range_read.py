@@ -302,6 +302,19 @@ def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit):
     assert isinstance(caught.value.__cause__, TopicRecreatedError)
 
 
+def test_nothing_is_left_of_a_range_before_the_new_log(kit, monkeypatch):
+    """Retention has deleted all of it since the topic was created again."""
+    kit.produce(10)
+
+    def fail(*_: object) -> Iterator[pa.RecordBatch]:
+        raise TopicRecreatedError(tp(0), 6, earliest=48)
+
+    monkeypatch.setattr(MemoryRecordReader, "read", fail)
+    assert read(kit, OffsetRange(tp(0), 2, 9), **GO_ON) == []
+    [[loss]] = kit.events.named("data_lost")
+    assert loss == data_loss.partition_offset_changed(tp(0), 6, 48)
+
+
 def test_a_topic_that_is_recreated_again_and_again_fails_the_task(kit, monkeypatch):
     """Otherwise a broker that lies would be read for ever."""
     kit.produce(10)
