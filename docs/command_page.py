@@ -58,8 +58,7 @@ def _groups(parser: argparse.ArgumentParser) -> list[argparse._SubParsersAction]
 
 
 def _section(parser: argparse.ArgumentParser) -> str:
-    known = (one for one in parser._actions if one.dest != "help")  # noqa: SLF001
-    actions = [one for one in known if one.help != argparse.SUPPRESS]
+    actions = (one for one in parser._actions if one.dest != "help")  # noqa: SLF001
     rows = "".join(f"| {_name(one)} | {_help(one)} |\n" for one in actions)
     table = f"\n| argument | |\n|---|---|\n{rows}" if rows else ""
     description = (parser.description or "").strip()

@@ -169,7 +169,6 @@ def test_commands_without_extras(installed, at_kafka, written, topics, tmp_path)
         "offsets undo": ((str(checkpoint), *stopped), ""),
         "dead-letters list": (("--topic", empty, *at_kafka), "0 records in 0 letters"),
         "dead-letters replay": (("--topic", empty, "--to", written, *at_kafka), "Wrote no records"),
-        "warm": (("--records-only",), ""),
     }
     assert {*runs, *NEED_SPARK, *NEED_EXTRAS} == {*COMMANDS}
     for name, (arguments, expected) in runs.items():

@@ -21,7 +21,6 @@ from .offsets import add_offsets
 from .prometheus import add_prometheus
 from .tail import add_tail
 from .topics import add_topics
-from .warm import add_warm
 
 _COMMANDS: Final = (
     add_demo,
@@ -33,7 +32,6 @@ _COMMANDS: Final = (
     add_offsets,
     add_dead_letters,
     add_broker,
-    add_warm,
     add_completion,
 )
 """The commands in the order of the help."""

@@ -41,7 +41,6 @@ def completed(script: str, *words: str) -> list[str]:
         (["topics", "--client", "kafka"], ["kafka-python"]),
         (["tail", "--from", ""], []),
         (["completion", "z"], ["zsh"]),
-        (["warm", "--c"], []),
     ],
     ids=" ".join,
 )

@@ -28,7 +28,7 @@ def checkpoint(tmp_path):
     "command",
     [
         *(["completion", "bash"], ["demo"], ["doctor"], ["topics"], ["tail", "t"], ["broker"]),
-        *(["lag", "--checkpoint", "c"], ["prometheus", "--checkpoint", "c"], ["warm"]),
+        *(["lag", "--checkpoint", "c"], ["prometheus", "--checkpoint", "c"]),
         *(["offsets", name, "c"] for name in ("show", "diff", "export", "undo")),
         ["offsets", "rewrite", "c", "--to", "latest"],
         *(["dead-letters", name, "--topic", "t"] for name in ("list", "replay")),
