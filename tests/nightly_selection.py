@@ -24,7 +24,6 @@ NIGHTLY: Final[Mapping[str, str]] = {
     r"spark/test_lag\.py::test_sources_of_one": "lag is measured without Spark, too",
     r"spark/test_jobs\.py": "starts a cluster or a query for each way to fail",
     r"spark/test_kafka_source\.py::(?!test_spark_takes)": "another test reads with the source",
-    r"spark/test_doctor\.py::test_secrets_that_spark_shows": "starts a Spark for each",
     r"spark/test_initial_offsets\.py::test_without_a_log": "shows what the log is for",
     r"spark/test_secured_clusters\.py::test_login\[(?!SCRAM-SHA-512-|GSSAPI-kafka)": (
         "the logins have integration tests; two run in Spark with each change"

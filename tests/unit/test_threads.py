@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import Mock
@@ -52,21 +51,6 @@ def piped_secret(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_files, "memoryview", fail, raising=False)
     with memory_files._piped(b"secret") as path:
         Path(path).read_bytes()
-
-
-def executors(patch: pytest.MonkeyPatch) -> None:
-    called: SimpleQueue[threading.Thread] = SimpleQueue()
-
-    def cancel() -> None:
-        called.put(threading.current_thread())
-        fail()
-
-    patch.setattr(jobs, "MAX_START_S", 0.0)
-    rows = SimpleNamespace(collect=lambda: [called.get(timeout=30).join()][1:])  # type: ignore[func-returns-value]
-    context: Any = SimpleNamespace(defaultParallelism=1, cancelAllJobs=cancel)
-    context.parallelize = lambda *_: SimpleNamespace(mapPartitions=lambda _: rows)
-    session: Any = SimpleNamespace(sparkContext=context)
-    jobs.executor_environments(session)
 
 
 def spark_job(patch: pytest.MonkeyPatch) -> str | None:
@@ -134,7 +118,6 @@ PLANTS: Final[dict[str, Plant]] = {
     "adapters/continuous/socket_channel.py::self._run": connection_loop,
     "adapters/kafka_python/sasl.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
     "adapters/security/memory_files.py::_write": piped_secret,
-    "adapters/spark/jobs.py::_cancel": executors,
     "adapters/spark/jobs.py::self._run": spark_job,
     "adapters/continuous/directory_channel.py::self._run": polling,
     "adapters/continuous/threads.py::self._run": task_thread,

@@ -26,8 +26,6 @@ from .container import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import SparkSession
-
     from ..adapters.prometheus import PrometheusCheckpointExporter
     from ..application.checkpoints.logs import CheckpointLogs, CheckpointState
     from ..application.checkpoints.offsets import OffsetCheckpoint, OffsetTargets
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from ..application.reading.record_tail import RecordTail
     from ..domain.checkpoints.entries import SinkLogEntry
     from ..domain.checkpoints.storage_path import StoragePath
-    from ..domain.cluster.finding import SparkFacts
     from ..domain.options.source import SourceOptions
 
 _MAX_CONNECT_S: Final = 5.0
@@ -214,15 +211,11 @@ def letter_replay_for(
 
 @contextmanager
 def doctor_for(
-    options: SourceOptions,
-    resources: Resources,
-    java: Callable[[], str],
-    spark: Callable[[], SparkFacts] | None = None,
+    options: SourceOptions, resources: Resources, java: Callable[[], str]
 ) -> Iterator[Doctor]:
     """Yield the doctor of a cluster.
 
-    ``java`` returns the path of a Java for Spark, or raises. ``spark`` starts a session, and
-    returns its facts.
+    ``java`` returns the path of a Java for Spark, or raises.
 
     :raises OptionsError: if a bootstrap server is not ``host:port``.
     """
@@ -240,18 +233,8 @@ def doctor_for(
             container.clock(),
             java,
             lambda: container.rack_finder().find(),
-            spark,
         )
         yield Doctor(options, resources, surroundings, container.cluster_describer)
-
-
-def facts_of(spark: SparkSession) -> SparkFacts:
-    """Return the environments of a session's executors, and which secrets it shows."""
-    from ..adapters.spark.jobs import executor_environments
-    from ..adapters.spark.session import shown_options
-    from ..domain.cluster.finding import SECRET_OPTIONS, SparkFacts
-
-    return SparkFacts(executor_environments(spark), shown_options(spark, SECRET_OPTIONS))
 
 
 def _logs_of(path: StoragePath) -> CheckpointLogs:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..domain.cluster.finding import Level, worst
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from ..domain.cluster.finding import Finding, SparkFacts
+    from ..domain.cluster.finding import Finding
 
 _DOCTOR: Final = """\
 Check what a query needs: versions, network, TLS, login, brokers and rights.
@@ -46,11 +43,6 @@ def add_doctor(commands: Commands) -> None:
         doctor.add_argument(
             name, metavar=metavar, action="append", default=[], help=f"{text}; may be repeated"
         )
-    doctor.add_argument(
-        "--master",
-        metavar="URL",
-        help="check the executors of this Spark master, too, such as spark://host:7077",
-    )
     doctor.add_argument("--json", action="store_true", help="print a line of JSON per finding")
 
 
@@ -64,14 +56,13 @@ def run_doctor(given: argparse.Namespace) -> int:
     from ..brokers import require_java
 
     show = _print_json if given.json else _print_row
-    spark = None if given.master is None else partial(_facts, given.master)
     options = Connection.given(given).source_options(subscribePattern=".*")
     resources = Resources(tuple(given.topic), tuple(given.group), tuple(given.transactional_id))
     found: list[Finding] = []
     with (
         logs_redirected_to(logging.NullHandler()),
         ending_with_the_pipe(),
-        doctor_for(options, resources, lambda: str(require_java()), spark) as doctor,
+        doctor_for(options, resources, lambda: str(require_java())) as doctor,
     ):
         for finding in doctor.examine():
             found.append(finding)
@@ -79,31 +70,6 @@ def run_doctor(given: argparse.Namespace) -> int:
         if not given.json:
             print(_totals(found), flush=True)
     return worst(found).exit_status
-
-
-def _facts(master: str) -> SparkFacts:
-    """Return the facts of a session on a master.
-
-    :raises SparkQueryError: if it runs no job.
-    """
-    from ..bootstrap.tools import facts_of
-    from .spark import EXAMINED, SparkQueryError, require_pyspark, spark_session
-
-    require_pyspark()
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    config = {**EXAMINED, "spark.master": master}
-    try:
-        with tempfile.TemporaryDirectory(prefix="pyspark-kafka-doctor-") as name:
-            directory = Path(name)
-            with spark_session(directory, directory / "spark.log", config) as spark:
-                return facts_of(spark)
-    except (Py4JError, PySparkException) as error:
-        raise SparkQueryError(
-            f"The master '{master}' ran no job ({type(error).__name__}). Check its URL, that this "
-            "machine can reach it, and that its workers have free cores."
-        ) from error
 
 
 def _print_json(finding: Finding) -> None:

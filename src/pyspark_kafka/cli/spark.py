@@ -15,7 +15,7 @@ from ..domain.text import find_error
 from .output import ending_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
@@ -35,13 +35,6 @@ _CONFIG: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
 }
-
-EXAMINED: Final = {
-    "spark.app.name": "pyspark-kafka doctor",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Settings of a session on any master."""
 
 
 class SparkQueryError(PysparkKafkaError):
@@ -94,9 +87,7 @@ def require_pyspark() -> str:
 
 
 @contextmanager
-def spark_session(
-    directory: Path, log: Path, config: Mapping[str, str] = _CONFIG
-) -> Iterator[SparkSession]:
+def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
     """Run Spark with its files in a directory, and its output in a log.
 
     The JVM copies the output of its Python workers to its own stderr, and so to the log.
@@ -106,7 +97,7 @@ def spark_session(
 
     _prepare_workers()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(config.items()))
+    conf.setAll(list(_CONFIG.items()))
     conf.set("spark.local.dir", str(directory))
     conf.set("spark.sql.warehouse.dir", str(directory / "warehouse"))
     conf.set("spark.driver.extraJavaOptions", f'{_SHORT_LIVED} -Djava.io.tmpdir="{directory}"')

@@ -1,21 +1,18 @@
-"""The Spark jobs that run tasks of continuous queries, or ask executors for their versions."""
+"""The Spark jobs that run tasks of continuous queries."""
 
 from __future__ import annotations
 
 import logging
 import re
-import threading
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
-from ...domain.cluster.finding import Environment
-from ...domain.cluster.versions import REPORTED
 from ...domain.errors import OptionsError
 from ...domain.text import describe_error, find_error, one_line
 from ...ports.clock import Deadline
@@ -23,9 +20,6 @@ from ...ports.continuous import TaskRunner
 from .session import is_classic, worker_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -321,49 +315,3 @@ def _exception_line(traceback: str) -> str:
     """Return the exception after the frames of a traceback, which are indented."""
     lines = [line for line in traceback.splitlines() if line.strip() and not line[0].isspace()]
     return lines[0].strip() if lines else one_line(traceback)
-
-
-MAX_START_S: Final = 120.0
-"""How long executors may take to start."""
-
-
-def executor_environments(spark: SparkSession) -> list[Environment]:
-    """Return the environment of each host and Python that runs tasks.
-
-    :raises PySparkException: if no executor runs them in time; or py4j's error.
-    """
-    names = REPORTED
-
-    # Defined here, it is pickled by its code: executors may lack this package.
-    def facts(_rows: Any) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
-        import platform
-        import socket
-        from importlib import metadata
-
-        found = []
-        for name in names:
-            try:
-                found.append((name, metadata.version(name)))
-            except metadata.PackageNotFoundError:
-                continue
-        yield socket.gethostname(), platform.python_version(), tuple(found)
-
-    context = spark.sparkContext
-    tasks = 2 * max(context.defaultParallelism, 1)
-    # Without free cores, the job would wait forever.
-    timer = threading.Timer(MAX_START_S, _cancel, [context])
-    timer.start()
-    try:
-        rows = context.parallelize(range(tasks), tasks).mapPartitions(facts).collect()
-    finally:
-        timer.cancel()
-    return [
-        Environment(host, python, dict(packages)) for host, python, packages in sorted(set(rows))
-    ]
-
-
-def _cancel(context: SparkContext) -> None:
-    try:
-        context.cancelAllJobs()
-    except Exception:
-        log.exception("The job that waits for Spark's executors could not be cancelled")

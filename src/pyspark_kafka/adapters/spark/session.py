@@ -108,19 +108,6 @@ def redaction(given: str | None) -> str:
     return f"(?:{given})|(?:{SENSITIVE})"
 
 
-def shown_options(session: SparkSession, options: Mapping[str, str]) -> list[str]:
-    """Return which of these options Spark shows; by default, it shows all of them."""
-    given = session.sparkContext.getConf().get(REDACTION)
-    if given is None:
-        return list(options)
-    pattern = session._jvm.java.util.regex.Pattern.compile(given)  # type: ignore[union-attr]  # noqa: SLF001
-    return [
-        name
-        for name, value in options.items()
-        if not any(pattern.matcher(text).find() for text in (name, value))
-    ]
-
-
 def _warn_about_missing(session: SparkSession, settings: Mapping[str, str]) -> None:
     conf = session.sparkContext.getConf()
     missing = [name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings]

@@ -26,7 +26,7 @@ def environment() -> Environment:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return Environment(socket.gethostname(), platform.python_version(), found)
+    return Environment(platform.python_version(), found)
 
 
 @final

@@ -1,4 +1,4 @@
-"""Checks of this process, the network, the cluster and the executors, one after another."""
+"""Checks of this process, the network and the cluster, one after another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ...domain.cluster.finding import (
     check_group,
     check_own_rack,
     check_racks,
-    check_redaction,
     check_topic,
     check_transactions,
     error,
@@ -22,7 +21,7 @@ from ...domain.cluster.finding import (
     ok,
     warning,
 )
-from ...domain.cluster.versions import check_environment, check_executors
+from ...domain.cluster.versions import check_environment
 from ...domain.errors import PysparkKafkaError
 from ...domain.options.option import PREFIX, server_list
 from ...domain.options.servers import server_address
@@ -34,7 +33,7 @@ from ...domain.text import describe_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ...domain.cluster.finding import Environment, PeerCertificate, SparkFacts
+    from ...domain.cluster.finding import Environment, PeerCertificate
     from ...domain.options.source import SourceOptions
     from ...ports.clock import Clock
     from ...ports.cluster import ClusterDescriber
@@ -74,7 +73,7 @@ class Resources:
 @final
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Everything outside of the cluster: ``spark`` is ``None`` without a Spark master.
+    """Everything outside of the cluster.
 
     ``java`` returns its path, or raises if there is none that Spark can use. ``rack`` returns the
     rack of this host, where ``clientRackFrom`` looks for it.
@@ -85,7 +84,6 @@ class Surroundings:
     clock: Clock
     java: Callable[[], str]
     rack: Callable[[], str]
-    spark: Callable[[], SparkFacts] | None = None
 
 
 @final
@@ -115,8 +113,6 @@ class Doctor:
         yield from check_environment(self._here.environment, self._client)
         if "pyspark" in self._here.environment.packages:
             yield self._spark_java()
-        if self._here.spark is not None:
-            yield from self._guarded("executor", self._spark(self._here.spark))
         servers = map(server_address, server_list(self._servers))
         bootstrap = [address for address in servers if address]
         found = []
@@ -230,11 +226,6 @@ class Doctor:
     ) -> Iterator[Finding]:
         allowed = describer.transactional_id_operations(transactional_id)
         yield check_transactions(self._principal, transactional_id, allowed)
-
-    def _spark(self, fetch: Callable[[], SparkFacts]) -> Iterator[Finding]:
-        found = fetch()
-        yield from check_executors(self._here.environment, found.executors)
-        yield check_redaction(found.shown_options)
 
     def _guarded(self, check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings; an error of this library is one, too, and ends them."""

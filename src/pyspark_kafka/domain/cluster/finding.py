@@ -1,4 +1,4 @@
-"""The doctor's findings: the brokers' APIs, certificates, and Spark's session."""
+"""The doctor's findings: the brokers' APIs, certificates, racks and rights."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from .topics import REPLICA_SELECTOR
 @final
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A Python process: its host, and the versions of Python and of installed packages."""
+    """The versions of Python and of installed packages."""
 
-    host: str
     python: str
     packages: Mapping[str, str]
 
@@ -146,36 +145,6 @@ def check_certificate(address: str, found: PeerCertificate, now_ms: int) -> Find
     if days < DAYS_LEFT:
         return warning(_TLS_CHECK, summary, "Ask the cluster's operator to renew the certificate.")
     return ok(_TLS_CHECK, summary)
-
-
-SECRET_OPTIONS: Final[Mapping[str, str]] = {
-    "kafka.ssl.keystore.key": "-----BEGIN PRIVATE KEY-----",
-    "schema.registry.basic.auth.user.info": "ann:word",
-    "metadataPath": "s3://key:word@bucket",
-}
-"""Options that Spark shows by default, since it looks for *secret*, *password*, *token* and *access
-key* in names and values (``SECRET_REDACTION_PATTERN``)."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SparkFacts:
-    """The environments of executors, and which ``SECRET_OPTIONS`` the session shows."""
-
-    executors: Sequence[Environment]
-    shown_options: Sequence[str]
-
-
-def check_redaction(shown_options: Sequence[str]) -> Finding:
-    """Return whether Spark hides the secrets of this library's options."""
-    if not shown_options:
-        return ok("redaction", "Spark hides the secrets of options")
-    return warning(
-        "redaction",
-        f"plans, Spark's UI and its event log show {', '.join(shown_options)}",
-        "Get sessions from pyspark_kafka.session(), which hides secrets, or set "
-        "'spark.redaction.regex' in spark-defaults.conf as the documentation of security says.",
-    )
 
 
 _RIGHTS_CHECK: Final = "rights"

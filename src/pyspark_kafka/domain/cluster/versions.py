@@ -1,9 +1,9 @@
-"""Versions of Python and of packages, here and on executors."""
+"""Versions of Python and of packages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .finding import Environment, Finding, error, ok, warning
@@ -20,7 +20,7 @@ MIN_VERSIONS: Final[Mapping[str, str]] = {
 
 _OWN: Final = "pyspark-kafka"
 REPORTED: Final = (_OWN, *MIN_VERSIONS)
-"""The packages whose versions are compared."""
+"""The packages whose versions are reported."""
 
 _OPTIONAL: Final[Mapping[str, str]] = {
     "pyspark": "Spark cannot be used here. Install it with: pip install 'pyspark-kafka[spark]'",
@@ -38,16 +38,6 @@ def check_environment(found: Environment, client: str) -> Iterator[Finding]:
         yield _check_package(name, found.packages.get(name), minimum, client)
 
 
-def check_executors(here: Environment, executors: Sequence[Environment]) -> Iterator[Finding]:
-    """Yield what differs between the driver and its executors."""
-    for each in executors:
-        problems = [*_differences(here, each)]
-        yield from problems
-        if not problems:
-            versions = ", ".join(f"{name} {each.packages[name]}" for name in sorted(each.packages))
-            yield ok("executor", f"{each.host}: Python {each.python}, {versions}")
-
-
 def _check_package(name: str, version: str | None, minimum: str, client: str) -> Finding:
     extra = "confluent" if name == "confluent-kafka" else name
     if version is None:
@@ -61,26 +51,6 @@ def _check_package(name: str, version: str | None, minimum: str, client: str) ->
         advice = f"Install version {minimum} or newer: pip install '{name}>={minimum}'"
         return error(name, f"version {version} is too old", advice)
     return ok(name, version)
-
-
-def _differences(here: Environment, executor: Environment) -> Iterator[Finding]:
-    ours, theirs = here.python, executor.python
-    if _numbers(ours)[:2] != _numbers(theirs)[:2]:
-        yield error(
-            "executor",
-            f"{executor.host} has Python {theirs}, and the driver has {ours}",
-            "Set 'spark.pyspark.python', or ship one environment to both.",
-        )
-    for name in REPORTED:
-        mine, other = here.packages.get(name), executor.packages.get(name)
-        if mine == other:
-            continue
-        summary = (
-            f"{executor.host} has {name} {other or 'none'}, and the driver has {mine or 'none'}"
-        )
-        advice = "Ship one environment to the driver and the executors (--archives)."
-        is_needed = name in (_OWN, "pyspark") or other is None
-        yield (error if is_needed and mine else warning)("executor", summary, advice)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

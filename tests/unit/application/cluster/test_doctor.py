@@ -9,7 +9,6 @@ from pyspark_kafka.domain.cluster.finding import (
     Finding,
     Level,
     PeerCertificate,
-    SparkFacts,
     ok,
 )
 from pyspark_kafka.domain.cluster.topics import Broker, PartitionDescription, TopicDescription
@@ -21,7 +20,7 @@ from pyspark_kafka.domain.reading.racks import RackNotFoundError
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError
 from pyspark_kafka.domain.security.rights import Operation, group_right, topic_right
 
-HERE = Environment("driver", "3.12.1", {"pyspark-kafka": "0.1.0", **MIN_VERSIONS})
+HERE = Environment("3.12.1", {"pyspark-kafka": "0.1.0", **MIN_VERSIONS})
 READ = frozenset({Operation.DESCRIBE, Operation.READ})
 
 
@@ -99,7 +98,6 @@ def examined(
     network: Network | None = None,
     cluster: Cluster | None = None,
     resources: Resources | None = None,
-    spark: Callable[[], SparkFacts] | None = None,
     java: Callable[[], str] = lambda: JAVA,
     rack: Callable[[], str] = lambda: "a",
     here: Environment = HERE,
@@ -110,7 +108,6 @@ def examined(
     surroundings = replace(
         SURROUNDINGS,
         network=network or Network(),
-        spark=spark,
         java=java,
         rack=rack,
         environment=here,
@@ -276,16 +273,3 @@ def test_a_topic_may_be_missing_without_leaders_or_hidden():
         examined(resources=Resources(("t",), ("g",)), cluster=Cluster(refused=refused))
     )
     assert [(check, level) for check, level, _ in hidden] == [("rights", Level.ERROR)] * 3
-
-
-def test_executors_are_compared_with_the_driver():
-    def fail() -> SparkFacts:
-        raise MissingDependencyError("pyspark", "spark")
-
-    facts = SparkFacts([replace(HERE, host="w1", python="3.11.0")], ["metadataPath"])
-    found = problems(examined(spark=lambda: facts))
-    assert found == [
-        ("executor", Level.ERROR, "w1 has Python 3.11.0, and the driver has 3.12.1"),
-        ("redaction", Level.WARNING, "plans, Spark's UI and its event log show metadataPath"),
-    ]
-    assert [check for check, _, _ in problems(examined(spark=fail))] == ["executor"]

@@ -10,7 +10,6 @@ from pyspark_kafka.domain.cluster.finding import (
     check_group,
     check_own_rack,
     check_racks,
-    check_redaction,
     check_topic,
     check_transactions,
     error,
@@ -33,16 +32,6 @@ def test_the_exit_status_is_that_of_the_worst():
         3,
         1,
     ]
-
-
-def test_secrets_that_spark_shows():
-    """A session hides them where the configuration of Spark does not."""
-    assert check_redaction([]).level is Level.OK
-    found = check_redaction(["metadataPath", "kafka.ssl.keystore.key"])
-    assert found.level is Level.WARNING
-    assert found.summary.endswith(" show metadataPath, kafka.ssl.keystore.key")
-    assert "pyspark_kafka.session()" in found.advice
-    assert "'spark.redaction.regex'" in found.advice
 
 
 @pytest.mark.parametrize(

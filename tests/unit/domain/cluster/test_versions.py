@@ -10,11 +10,10 @@ from pyspark_kafka.domain.cluster.versions import (
     MIN_PYTHON,
     MIN_VERSIONS,
     check_environment,
-    check_executors,
 )
 
 PACKAGES = {"pyspark-kafka": "0.1.0", **MIN_VERSIONS}
-HERE = Environment("driver", "3.12.1", PACKAGES)
+HERE = Environment("3.12.1", PACKAGES)
 
 
 def without(name: str) -> dict[str, str]:
@@ -41,48 +40,21 @@ def test_minimum_versions_are_those_of_the_distribution():
     ("found", "client", "expected"),
     [
         (HERE, "confluent", {}),
-        (Environment("h", "3.10.9", PACKAGES), "confluent", {"python": Level.ERROR}),
+        (Environment("3.10.9", PACKAGES), "confluent", {"python": Level.ERROR}),
         (
-            Environment("h", "3.11.0", {**PACKAGES, "pyarrow": "17.0.1", "pyspark": "4.1.0rc1"}),
+            Environment("3.11.0", {**PACKAGES, "pyarrow": "17.0.1", "pyspark": "4.1.0rc1"}),
             "kafka-python",
             {"pyarrow": Level.ERROR},
         ),
-        (Environment("h", "3.13", without("confluent-kafka")), "kafka-python", {}),
+        (Environment("3.13", without("confluent-kafka")), "kafka-python", {}),
         (
-            Environment("h", "3.13", without("confluent-kafka")),
+            Environment("3.13", without("confluent-kafka")),
             "confluent",
             {"confluent-kafka": Level.ERROR},
         ),
-        (Environment("h", "3.13", without("pyspark")), "kafka-python", {"pyspark": Level.WARNING}),
-        (Environment("h", "3.13", {**PACKAGES, "pyspark": "dev"}), "", {"pyspark": Level.ERROR}),
+        (Environment("3.13", without("pyspark")), "kafka-python", {"pyspark": Level.WARNING}),
+        (Environment("3.13", {**PACKAGES, "pyspark": "dev"}), "", {"pyspark": Level.ERROR}),
     ],
 )
 def test_old_and_missing_packages_are_found(found, client, expected):
     assert levels(found, client) == expected
-
-
-def test_an_executor_like_the_driver():
-    """An executor is shown with its versions; patch releases of Python may differ."""
-    (found,) = check_executors(HERE, [Environment("w1", "3.12.9", PACKAGES)])
-    assert found.level is Level.OK
-    assert found.summary.startswith("w1: Python 3.12.9, confluent-kafka 2.15.1, ")
-
-
-def test_an_executor_with_other_packages_stops_a_query():
-    other = Environment(
-        "w1", "3.11.1", {**without("confluent-kafka"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
-    )
-    found = [(each.level, each.summary) for each in check_executors(HERE, [other])]
-    assert found == [
-        (Level.ERROR, "w1 has Python 3.11.1, and the driver has 3.12.1"),
-        (Level.ERROR, "w1 has pyspark-kafka 0.0.9, and the driver has 0.1.0"),
-        (Level.WARNING, "w1 has pyarrow 20.0, and the driver has 18.0"),
-        (Level.ERROR, "w1 has confluent-kafka none, and the driver has 2.15.1"),
-    ]
-
-
-def test_a_package_that_only_executors_have():
-    here = Environment("driver", "3.12.1", without("confluent-kafka"))
-    (found,) = check_executors(here, [Environment("w1", "3.12.1", PACKAGES)])
-    assert found.level is Level.WARNING
-    assert found.summary == "w1 has confluent-kafka 2.15.1, and the driver has none"
