@@ -156,10 +156,9 @@ class PrometheusProgressListener(PrometheusReports["EpochProgress"], ProgressLis
     By query: ``pyspark_kafka_continuous_input_rows_per_second``, ``_output_rows_per_second``,
     ``_lag`` in offsets, ``_epoch``, ``_tasks``, ``_timestamp_seconds``, and the counter
     ``_restarts_total`` and ``_dead_letters_total`` of the run, and by ``reason``
-    ``_bad_records_total``; by ``role``, which is ``leaders`` or ``replicas``, and by the broker's
-    ``rack`` ``_read_bytes_total``. By query and ``quantile``: ``_latency_seconds``. There is no lag
-    while no broker answers, and no latency while no record arrives. The label ``query`` is empty
-    for a query without a name.
+    ``_bad_records_total``. By query and ``quantile``: ``_latency_seconds``. There is no lag while
+    no broker answers, and no latency while no record arrives. The label ``query`` is empty for a
+    query without a name.
     """
 
     def progressed(self, progress: EpochProgress) -> None:
@@ -171,7 +170,6 @@ class PrometheusProgressListener(PrometheusReports["EpochProgress"], ProgressLis
         yield from _restarts_and_latency(labeled)
         counts = [(labels, each.bad_records) for labels, each in labeled]
         yield from _bad_records(_CONTINUOUS, counts)
-        yield _bytes_read(labeled)
 
 
 @final
@@ -259,20 +257,6 @@ def _restarts_and_latency(reports: Iterable[Labeled[EpochProgress]]) -> Iterator
                 latency.add_metric([*labels, str(quantile)], milliseconds / 1_000)
     yield restarts
     yield latency
-
-
-def _bytes_read(reports: Iterable[Labeled[EpochProgress]]) -> CounterMetricFamily:
-    from prometheus_client.core import CounterMetricFamily
-
-    counter = CounterMetricFamily(
-        f"{_CONTINUOUS}_read_bytes",
-        "Bytes of records, by what sent them",
-        labels=(*QUERY_LABELS, "role", "rack"),
-    )
-    for labels, progress in reports:
-        for role, rack, size in progress.bytes_read.by_source():
-            counter.add_metric([*labels, role, rack], size)
-    return counter
 
 
 def _bad_records(

@@ -31,7 +31,6 @@ from pyspark_kafka.domain.continuous.progress import (
 from pyspark_kafka.domain.errors import BrokerUnreachableError, MissingDependencyError
 from pyspark_kafka.domain.lag.lag import PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import LagExporter
@@ -206,16 +205,6 @@ def test_prometheus_counts_bad_records_by_reason(registry):
         'continuous_bad_records_total{query="totals",query_id="id",reason="MALFORMED"}': 3.0,
         'continuous_bad_records_total{query="totals",query_id="id",reason="BAD_UTF8"}': 2.0,
         f"continuous_dead_letters_total{{{LABELS}}}": 4.0,
-    }
-
-
-def test_prometheus_counts_bytes_by_rack(registry):
-    read = BytesRead({"a": 1, "b": 2}, {"b": 3})
-    PrometheusProgressListener(registry).progressed(replace(PROGRESS, bytes_read=read))
-    found = {name: n for name, n in figures(registry).items() if "bytes" in name}
-    assert found == {
-        f'continuous_read_bytes_total{{{LABELS},rack="{rack}",role="{role}"}}': size
-        for role, rack, size in read.by_source()
     }
 
 
