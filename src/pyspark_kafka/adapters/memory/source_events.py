@@ -10,7 +10,6 @@ from typing import Final, final
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import Lag
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.bytes_read import BytesRead
 from ...domain.reading.data_loss import DataLoss
 from ...domain.reading.errors import OffsetOutOfRangeError
 from ...domain.topic_partition import TopicPartition
@@ -57,11 +56,6 @@ class MemorySourceEvents(SourceEvents):
 
     def data_lost(self, loss: DataLoss) -> None:
         self._keep("data_lost", loss)
-
-    takes_bytes_read = True
-
-    def bytes_read(self, read: BytesRead) -> None:
-        self._keep("bytes_read", read)
 
     def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:
         self._keep("offset_out_of_range", error)

@@ -10,7 +10,6 @@ from ...domain.continuous.progress import EpochProgress
 from ...domain.errors import PysparkKafkaError
 from ...domain.lag.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
-from ...domain.reading.bytes_read import BytesRead
 from ...domain.reading.data_loss import DataLoss
 from ...domain.reading.errors import OffsetOutOfRangeError
 from ...domain.topic_partition import TopicPartition
@@ -56,13 +55,6 @@ class LoggingSourceEvents(SourceEvents):
 
     def lag_measured(self, lag: Lag) -> None:
         log.debug("Offsets behind latest: total %s, max %s", lag.total, lag.max)
-
-    @property
-    def takes_bytes_read(self) -> bool:
-        return log.isEnabledFor(logging.INFO)
-
-    def bytes_read(self, read: BytesRead) -> None:
-        log.info("Bytes of records: %s", read)
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)

@@ -14,7 +14,6 @@ import pyarrow as pa
 from ...domain.continuous.progress import BUCKETS, EpochProgress, LatencyHistogram, TaskProgress
 from ...domain.errors import PysparkKafkaError
 from ...domain.newest import Newest
-from ...domain.reading.bytes_read import BytesRead
 from ...domain.values.errors import BadRecordStats
 from ...ports.clock import epoch_ms
 from ...ports.lag import ProgressListener
@@ -54,10 +53,10 @@ class WorkMeter:
         """Count records that could not be decoded."""
         self._bad_records += found
 
-    def take(self, bytes_read: BytesRead) -> TaskProgress:
-        """Return the work since the last call, with the bytes that were read since."""
+    def take(self) -> TaskProgress:
+        """Return the work since the last call."""
         taken = TaskProgress(
-            self._input_rows, self._output_rows, self._histogram(), self._bad_records, bytes_read
+            self._input_rows, self._output_rows, self._histogram(), self._bad_records
         )
         self._bad_records = BadRecordStats()
         self._input_rows = self._output_rows = 0
@@ -114,7 +113,6 @@ class ProgressRecorder:
         self._work = TaskProgress()
         self._restarts = 0
         self._bad_records = BadRecordStats()
-        self._bytes_read = BytesRead()
         self._start: PartitionOffsets | None = None
         self._latest: PartitionOffsets | None = None
         self._since = time.monotonic()
@@ -129,7 +127,6 @@ class ProgressRecorder:
         """Add the work of a task since its last report."""
         self._work += work
         self._bad_records += work.bad_records
-        self._bytes_read += work.bytes_read
 
     def restarted(self) -> None:
         """Count a restart of a task, or of all."""
@@ -170,7 +167,6 @@ class ProgressRecorder:
                 tasks=self.tasks,
                 restarts=self._restarts,
                 bad_records=self._bad_records,
-                bytes_read=self._bytes_read,
             )
         )
         self._work, self._since, self._start = TaskProgress(), now, last.offsets

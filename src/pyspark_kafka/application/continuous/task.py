@@ -320,10 +320,9 @@ class ContinuousTask:
         self._take_acknowledged()
         if self._typed is not None:
             self._work.failed(self._typed.report_failures())
-        bytes_read = self._client.take_bytes_read()
         # An empty report shows that the task lives.
         offsets, self._changed = PartitionOffsets(self._changed), {}
-        self._channel.send(TaskReport(self._task, offsets, self._work.take(bytes_read)))
+        self._channel.send(TaskReport(self._task, offsets, self._work.take()))
 
 
 def _in_chunks(offsets: PartitionOffsets, size: int) -> Iterator[PartitionOffsets]:

@@ -63,8 +63,6 @@ class RangeRead:
                 yield one.partition, self._read(one, projection)
         finally:
             self._reader.expect([])
-            if self._events.takes_bytes_read and (read := self._reader.take_bytes_read()):
-                self._events.bytes_read(read)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range; by the options, deleted offsets raise or are skipped.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
 from ..partition_offsets import PartitionOffsets
-from ..reading.bytes_read import BytesRead
 from ..reading.data_loss import DataLoss
 from ..values.errors import BadRecordStats
 from .progress import LatencyHistogram, TaskProgress
@@ -132,8 +131,6 @@ def write_message(message: TaskMessage) -> str:
                 "latency": {str(bucket): n for bucket, n in progress.latency.counts.items()},
                 "badRecords": progress.bad_records.by_name(),
                 "deadLetters": progress.bad_records.dead_letters,
-                "bytesFromLeaders": dict(progress.bytes_read.leaders),
-                "bytesFromReplicas": dict(progress.bytes_read.replicas),
             }
         case TaskLostData(_, loss):
             content |= {
@@ -217,7 +214,6 @@ def _progress(content: Mapping[str, Any]) -> TaskProgress:
         _typed(content, "outputRows", int),
         LatencyHistogram({int(bucket): _typed(latency, bucket, int) for bucket in latency}),
         BadRecordStats.from_names(bad, _typed(content, "deadLetters", int)),
-        BytesRead(_counts(content, "bytesFromLeaders"), _counts(content, "bytesFromReplicas")),
     )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ..json_text import utc_text
 from ..lag.lag import Lag
-from ..reading.bytes_read import BytesRead
 from ..values.errors import BadRecordStats
 
 if TYPE_CHECKING:
@@ -95,7 +94,6 @@ class TaskProgress:
     output_rows: int = 0
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
     bad_records: BadRecordStats = field(default_factory=BadRecordStats)
-    bytes_read: BytesRead = field(default_factory=BytesRead)
 
     def __add__(self, other: TaskProgress) -> TaskProgress:
         return TaskProgress(
@@ -103,7 +101,6 @@ class TaskProgress:
             self.output_rows + other.output_rows,
             self.latency.merge(other.latency),
             self.bad_records + other.bad_records,
-            self.bytes_read + other.bytes_read,
         )
 
 
@@ -124,7 +121,7 @@ class EpochProgress:
 
     ``latest`` are the latest offsets at the previous report, or later ones where those are consumed
     already; for an idle query, the current ones. It is ``None`` while no broker answers.
-    ``restarts``, ``bad_records`` and ``bytes_read`` are of the whole run.
+    ``restarts`` and ``bad_records`` are of the whole run.
     """
 
     query: QueryIdentity
@@ -140,7 +137,6 @@ class EpochProgress:
     tasks: int
     restarts: int
     bad_records: BadRecordStats = field(default_factory=BadRecordStats)
-    bytes_read: BytesRead = field(default_factory=BytesRead)
 
     @property
     def input_rows_per_second(self) -> float:
@@ -180,10 +176,6 @@ class EpochProgress:
             },
             "badRecords": self.work.bad_records.by_name(),
             "deadLetters": self.work.bad_records.dead_letters,
-            "bytesRead": {
-                "leaders": dict(self.work.bytes_read.leaders),
-                "replicas": dict(self.work.bytes_read.replicas),
-            },
             "tasks": self.tasks,
             "restarts": self.restarts,
             "sources": [

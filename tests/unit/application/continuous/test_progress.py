@@ -16,7 +16,6 @@ from pyspark_kafka.domain.continuous.progress import (
     TaskProgress,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 from pyspark_kafka.ports.lag import ProgressListener
 
@@ -32,15 +31,13 @@ def test_rows_and_latencies_add_up_until_they_are_taken():
     bad = BadRecordStats({FailureReason.MALFORMED: 1}, dead_letters=1)
     meter.failed(bad)
     meter.failed(bad)
-    read = BytesRead({"a": 1}, {"b": 2})
-    taken = meter.take(read)
-    assert taken.bytes_read == read
+    taken = meter.take()
     assert (taken.input_rows, taken.output_rows) == (7, 7)
     assert taken.bad_records == bad + bad
     assert taken.latency.total == 3
     assert taken.latency.percentile(0) == 0
     assert 5_000 <= (taken.latency.percentile(99) or 0) <= 5_600
-    assert meter.take(BytesRead()) == TaskProgress()
+    assert meter.take() == TaskProgress()
 
 
 @pytest.mark.parametrize(("off_ms", "expected"), [(-3_600_000, 0), (3_600_000, 3_600_000)])
@@ -48,14 +45,14 @@ def test_latencies_are_as_wrong_as_the_clock(monkeypatch, off_ms, expected):
     monkeypatch.setattr(continuous_progress, "epoch_ms", lambda: 1_700_000_000_000 + off_ms)
     meter = WorkMeter()
     meter.acknowledged(1, 1, np.array([1_700_000_000_000]))
-    percentile = meter.take(BytesRead()).latency.percentile(50)
+    percentile = meter.take().latency.percentile(50)
     assert percentile == pytest.approx(expected, rel=0.2)
 
 
 def test_latencies_of_more_than_a_week_count_as_the_longest():
     meter = WorkMeter()
     meter.acknowledged(1, 1, np.array([0]))
-    assert meter.take(BytesRead()).latency.counts == {len(BUCKETS) - 1: 1}
+    assert meter.take().latency.counts == {len(BUCKETS) - 1: 1}
 
 
 def test_timestamps_are_milliseconds():

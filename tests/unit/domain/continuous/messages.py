@@ -13,7 +13,6 @@ from pyspark_kafka.domain.continuous.messages import (
 )
 from pyspark_kafka.domain.continuous.progress import LatencyHistogram, TaskProgress
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
@@ -29,7 +28,6 @@ MESSAGES: Final = (
         OFFSETS,
         TaskProgress(3, bad_records=BadRecordStats({FailureReason.BAD_ENUM: 2}, dead_letters=1)),
     ),
-    TaskReport(TASK, OFFSETS, TaskProgress(bytes_read=BytesRead({"": 1}, {"a": 2**40}))),
     TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines", "advice")),
     TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
     TaskDrained(TASK),

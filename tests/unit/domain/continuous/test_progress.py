@@ -13,7 +13,6 @@ from pyspark_kafka.domain.continuous.progress import (
     bucket_of,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.errors import BadRecordStats, FailureReason
 
@@ -88,7 +87,6 @@ def progress(latest: PartitionOffsets | None, duration_ms: int = 500) -> EpochPr
             4,
             LatencyHistogram.of([1, 9]),
             BadRecordStats({FailureReason.MALFORMED: 5}, 3),
-            BytesRead({"a": 6}, {"b": 7}),
         ),
         tasks=3,
         restarts=1,
@@ -109,7 +107,6 @@ def test_the_names_are_those_of_spark():
         "latencyMs": {"p50": 1, "p99": 9},
         "badRecords": {"MALFORMED": 5},
         "deadLetters": 3,
-        "bytesRead": {"leaders": {"a": 6}, "replicas": {"b": 7}},
         "tasks": 3,
         "restarts": 1,
         "sources": [
