@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ..domain.reading.bytes_read import BytesRead
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -173,10 +171,6 @@ class StreamClient(ABC):
     def take_skipped(self) -> Iterable[DataLoss]:
         """Return reports of the records that were skipped since the last call."""
         return ()
-
-    def take_bytes_read(self) -> BytesRead:
-        """Return the bytes read since the last call; nothing if a client cannot report it."""
-        return BytesRead()
 
     @abstractmethod
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:

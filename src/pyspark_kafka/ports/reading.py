@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from ..domain.reading.bytes_read import BytesRead
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -137,10 +135,6 @@ class RecordReader(ABC):
         """Return reports of the records that were skipped since the last call."""
         return ()
 
-    def take_bytes_read(self) -> BytesRead:
-        """Return the bytes read since the last call; nothing if a client cannot report it."""
-        return BytesRead()
-
     @abstractmethod
     def close(self) -> None:
         """Close connections and stop threads. A second call does nothing."""
@@ -184,14 +178,6 @@ class SourceEvents(ABC):
     @abstractmethod
     def lag_measured(self, lag: Lag) -> None:
         """Called with the lag between committed and latest offsets."""
-
-    @property
-    def takes_bytes_read(self) -> bool:
-        """Whether to report bytes: a client may have to ask which broker leads for that."""
-        return False
-
-    def bytes_read(self, read: BytesRead) -> None:  # noqa: B027  # it may be ignored
-        """Called with the bytes that a task has read, at its end."""
 
     @abstractmethod
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:

@@ -10,7 +10,6 @@ from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordR
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.reading.range_read import RangeRead
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import DataLossError, OffsetOutOfRangeError
 from pyspark_kafka.domain.reading.ranges import OffsetRange
@@ -108,9 +107,6 @@ class CheckedReader(RecordReader):
 
     def take_skipped(self) -> Iterable[DataLoss]:
         return self._reader.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        return self._reader.take_bytes_read()
 
     def close(self) -> None:
         self._reader.close()

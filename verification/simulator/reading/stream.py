@@ -20,7 +20,6 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.reading.bytes_read import BytesRead
 from pyspark_kafka.domain.reading.data_loss import DataLoss
 from pyspark_kafka.domain.reading.errors import DataLossError
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -105,9 +104,6 @@ class CheckedClient(StreamClient):
 
     def take_skipped(self) -> Iterable[DataLoss]:
         return self._client.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        return self._client.take_bytes_read()
 
     def acknowledged(self) -> Mapping[TopicPartition, int]:
         return self._client.acknowledged()

@@ -57,8 +57,6 @@ _RESPONSE_OVERHEAD_BYTES: Final = 512
 RACK: Final = "client.rack"
 """The setting by which a leader chooses the replica to name (KIP-392)."""
 
-NO_BROKER: Final = -1
-
 MAX_MESSAGES: Final = 2_048
 """The messages that are taken from a queue at once."""
 
@@ -89,9 +87,6 @@ class FetchQueue:
         self.last_epoch = NO_EPOCH
         """The leader epoch of the last record that was taken."""
 
-        self.last_broker = NO_BROKER
-        """The broker that sent it."""
-
     def notify(self, file: int) -> None:
         """Write a byte to a file when the queue is no longer empty."""
         notify(self._library, self._queue, file)
@@ -108,7 +103,7 @@ class FetchQueue:
         # librdkafka destroys outdated messages after it wrote their addresses
         # (rd_kafka_purge_outdated_messages): ``release`` must not destroy them again.
         self.messages[count:] = 0
-        self._keep_source(count)
+        self._keep_epoch(count)
         return count
 
     def event(self, place: int) -> tuple[KafkaError, int]:
@@ -133,13 +128,12 @@ class FetchQueue:
         self._library.rd_kafka_consume_stop(self._topic, self._partition)
         self._library.rd_kafka_queue_destroy(self._queue)
 
-    def _keep_source(self, count: int) -> None:
+    def _keep_epoch(self, count: int) -> None:
         # The last one is often the end of the partition, which has no epoch.
         for place in reversed(range(count)):
             message = int(self.messages[place])
             if not Message.from_address(message).err:
                 self.last_epoch = self._library.rd_kafka_message_leader_epoch(message)
-                self.last_broker = self._library.rd_kafka_message_broker_id(message)
                 return
 
     def _take(self, max_messages: int, timeout_ms: int) -> int:

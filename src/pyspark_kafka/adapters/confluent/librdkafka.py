@@ -165,7 +165,6 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_message_destroy": (None, (c_uint64,)),
     "rd_kafka_message_timestamp": (c_int64, (c_uint64, c_void_p)),
     "rd_kafka_message_leader_epoch": (c_int32, (c_uint64,)),
-    "rd_kafka_message_broker_id": (c_int32, (c_uint64,)),
     "rd_kafka_message_headers": (c_int, (c_uint64, c_void_p)),
     "rd_kafka_header_cnt": (c_size_t, (c_void_p,)),
     "rd_kafka_header_get_all": (c_int, (c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..kafka_format.column_buffers import BufferPool, ColumnBuffers
     from ..kernels.arrays import UInt64Array
     from .consumer_handle import FetchQueue
-    from .sources import Sources
 
 
 @final
@@ -40,10 +39,8 @@ class MessageGatherer:
         memory: BufferPool[ColumnBuffers],
         calls: UInt64Array,
         oversized: OversizedRecords,
-        sources: Sources,
     ) -> None:
         """Take the memory that a reader's gatherers share, and a consumer's functions."""
-        self._sources = sources
         self._oversized = oversized
         self._limits = oversized.limits.numbers
         self._partition = partition
@@ -104,9 +101,7 @@ class MessageGatherer:
 
     def finish(self) -> pa.RecordBatch:
         """Return the rows as a batch, and start the next one."""
-        batch = self._builder.finish()
-        self._sources.add(self._partition, self._fetch_queue.last_broker, batch.nbytes)
-        return batch
+        return self._builder.finish()
 
     def discard(self) -> None:
         """Forget the rows that no batch holds yet."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import PysparkKafkaError
-from ...domain.reading.bytes_read import BytesRead
 from ...domain.reading.errors import TopicRecreatedError
 from ...domain.reading.near_replicas import NearReplicas
 from ...domain.reading.record_limits import OversizedRecords
@@ -27,7 +26,6 @@ from .log_lines import TopicIds
 from .message_gatherer import MessageGatherer
 from .offset_fetcher import ConfluentOffsetFetcher
 from .range_consumer import MAX_OFFSETS, RangeConsumer, settings_ahead
-from .sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -65,7 +63,6 @@ class ConfluentRecordReader(RecordReader):
         self._watch = IdleWatch(self._cluster.settings)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._oversized = OversizedRecords(options.record_limits)
-        self._sources = Sources(options)
         limit = response_limit(options.record_limits, self._cluster.settings.fetch_max_bytes)
         self._tuned = {**TUNED, **limit}
         self._poll_timeout_ms = options.poll_timeout_ms
@@ -84,11 +81,6 @@ class ConfluentRecordReader(RecordReader):
 
     def take_skipped(self) -> Iterator[DataLoss]:
         return self._oversized.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        with self._watch.in_use():
-            client = self._local.get()
-            return BytesRead() if client is None else client.take_bytes_read()
 
     def close(self) -> None:
         with self._watch.in_use():
@@ -127,9 +119,7 @@ class ConfluentRecordReader(RecordReader):
     def _new_client(self) -> RangeConsumers:
         config = self._cluster.settings.config(FORCED, self._tuned)
         near = NearReplicas(self._poll_timeout_ms / 1_000)
-        return RangeConsumers(
-            self._cluster, config, self._watermarks, self._oversized, near, self._sources
-        )
+        return RangeConsumers(self._cluster, config, self._watermarks, self._oversized, near)
 
 
 @final
@@ -147,9 +137,7 @@ class RangeConsumers:
         watermarks: Watermarks,
         oversized: OversizedRecords,
         near: NearReplicas,
-        sources: Sources,
     ) -> None:
-        self._sources = sources
         self._cluster = cluster
         self._config = config
         self._near = near if config.get(RACK) else None
@@ -179,19 +167,12 @@ class RangeConsumers:
         consumer = self._consumer_of(offset_range)
         partition = offset_range.partition
         calls = consumer.handle.calls
-        gatherer = MessageGatherer(
-            partition, projection, self._memory, calls, self._oversized, self._sources
-        )
+        gatherer = MessageGatherer(partition, projection, self._memory, calls, self._oversized)
         replica = None
         if self._near is not None and consumer is not self._leaders:
             replica = Replica(self._near, partition, self._consumer_of_leaders)
         errors = self._cluster.errors
         return RangeFetcher(consumer, errors, offset_range, gatherer, self._watermarks, replica)
-
-    def take_bytes_read(self) -> BytesRead:
-        """Return the bytes that were read since the last call."""
-        used = next((each.handle.handle for each in self._consumers), None)
-        return self._sources.take(used, has_rack=self._near is not None)
 
     def handle_events(self) -> None:
         for consumer in self._consumers:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.reading.bytes_read import BytesRead
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ...ports.continuous import PolledRecords
@@ -119,9 +118,6 @@ class ConfluentStreamClient(StreamClient):
 
     def take_skipped(self) -> Iterator[DataLoss]:
         return self._consumer.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        return self._consumer.take_bytes_read()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._sink.write(polled, [batch for batch in outputs if batch.num_rows])

@@ -27,13 +27,11 @@ from .log_lines import TopicIds, topic_debug
 from .message_gatherer import MessageGatherer
 from .offset_fetcher import ConfluentOffsetFetcher
 from .settings import SOCKET_TIMEOUT_MS
-from .sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from ...domain.options.source import SourceOptions
-    from ...domain.reading.bytes_read import BytesRead
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from .cluster_errors import ClusterErrors
@@ -79,7 +77,6 @@ class StreamFetcher:
         self._file = file
         self._cluster = Cluster(options)
         self._oversized = OversizedRecords(options.record_limits)
-        self._sources = Sources(options)
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         config = self._cluster.settings.current()
@@ -179,13 +176,6 @@ class StreamFetcher:
         """Yield reports of the records that were skipped since the last call."""
         return self._oversized.take_skipped()
 
-    def take_bytes_read(self) -> BytesRead:
-        """Return the bytes that were read since the last call."""
-        handle = self._handle
-        # A closed one is replaced by the next poll, which may raise.
-        used = handle.handle if handle is not None and handle.is_open else None
-        return self._sources.take(used, has_rack=self._is_in_rack)
-
     def renew(self) -> None:
         """Continue with a new consumer if the settings changed: certificates, keys, or the rack."""
         is_outdated = self._cluster.settings.is_outdated or self._has_rack is not self._names_rack
@@ -248,9 +238,7 @@ class StreamFetcher:
 
     def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> PartitionFetch:
         memory, calls = self._memory, handle.calls
-        gatherer = MessageGatherer(
-            partition, self._projection, memory, calls, self._oversized, self._sources
-        )
+        gatherer = MessageGatherer(partition, self._projection, memory, calls, self._oversized)
         return PartitionFetch(partition, gatherer, self._cluster.errors)
 
     def _poll(self, fetch: PartitionFetch) -> PolledRecords | None:

@@ -10,9 +10,7 @@ from weakref import WeakSet
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
-from ...domain.cluster.cluster_view import ClusterView
 from ...domain.options.option import INT64_MAX
-from ...domain.reading.bytes_read import BytesRead, SentBytes
 from ...domain.reading.cursor import Cursor
 from ...domain.reading.errors import CorruptBatchError
 from ...domain.reading.expected_ranges import ExpectedRanges
@@ -109,7 +107,6 @@ class Brokers:
         self.near = NearReplicas(
             options.poll_timeout_ms / 1_000, config["metadata_max_age_ms"] / 1_000
         )
-        self._sent = SentBytes()
         self._config = config
         self._memory = DecoderMemory()
         self._metadata: ClusterMetadata | None = None
@@ -192,18 +189,6 @@ class Brokers:
                 # The memory of the response is used again.
                 copied = data._replace(records=memoryview(bytes(data.records)))
                 self.expected.hold(partition, HeldData(position, copied, is_by_id))
-
-    def note_sent(self, node: int, response: FetchResponse) -> None:
-        """Count the bytes of records in a response."""
-        for partition, data in response.partitions.items():
-            is_leader = self.near.of(partition) is None
-            self._sent.add(node, len(data.records), is_leader=is_leader)
-
-    def take_bytes_read(self) -> BytesRead:
-        """Return the bytes that brokers have sent since the last call."""
-        # A range may end after the reader: it must not connect again.
-        view = ClusterView() if self._metadata is None else self._metadata.view
-        return self._sent.take(view.rack)
 
     def node_of(self, partition: TopicPartition) -> int | None:
         """Return the broker to fetch from by the last metadata; ``None`` without a leader."""

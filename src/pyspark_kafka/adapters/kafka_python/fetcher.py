@@ -354,7 +354,6 @@ class Fetcher:
         if response is None:
             return False
         now = time.monotonic()
-        self._brokers.note_sent(node.node, response)
         pause_s = min(response.throttle_s, self._errors.timeout_ms / 1_000)
         self._brokers.not_before[node.node] = now + pause_s
         self._brokers.hold(response, node.together, is_by_id=connection.asks_by_id)

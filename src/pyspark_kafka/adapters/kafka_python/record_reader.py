@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.options.source import SourceOptions
-    from ...domain.reading.bytes_read import BytesRead
     from ...domain.reading.data_loss import DataLoss
     from ...domain.reading.ranges import OffsetRange
     from ...domain.reading.records import Projection
@@ -46,9 +45,6 @@ class KafkaPythonRecordReader(RecordReader):
 
     def take_skipped(self) -> Iterator[DataLoss]:
         return self._brokers.oversized.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        return self._brokers.take_bytes_read()
 
     def close(self) -> None:
         self._brokers.close()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ...domain.options.sink import SinkOptions
     from ...domain.options.source import SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.reading.bytes_read import BytesRead
     from ...domain.reading.data_loss import DataLoss
     from ...domain.topic_partition import TopicPartition
     from ..stream_sinks import StreamSink
@@ -75,9 +74,6 @@ class KafkaPythonStreamClient(StreamClient):
 
     def take_skipped(self) -> Iterator[DataLoss]:
         return self._brokers.oversized.take_skipped()
-
-    def take_bytes_read(self) -> BytesRead:
-        return self._brokers.take_bytes_read()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._sink.write(polled, outputs)

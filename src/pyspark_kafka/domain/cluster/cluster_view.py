@@ -69,11 +69,6 @@ class ClusterView:
         """Return whether a partition exists and has no leader."""
         return self.has(partition) and self.leadership(partition).node is None
 
-    def rack(self, node: int) -> str:
-        """Return the rack of a broker, ``""`` if it has none or is not known."""
-        found = self.brokers.get(node)
-        return "" if found is None else found.rack
-
     def address(self, node: int) -> Address | None:
         """Return the address of a broker, ``None`` if it is not known."""
         found = self.brokers.get(node)

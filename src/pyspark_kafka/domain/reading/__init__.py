@@ -2,7 +2,6 @@
 
 __all__ = [
     "admission",
-    "bytes_read",
     "data_loss",
     "errors",
     "leader_epochs",

@@ -27,7 +27,6 @@ from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.producer_handle import ProducerHandle
 from pyspark_kafka.adapters.confluent.record_reader import RangeConsumers
-from pyspark_kafka.adapters.confluent.sources import Sources
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.confluent.stream_fetcher import StreamFetcher
 from pyspark_kafka.adapters.fetching import FetchedPartition, Watermarks
@@ -177,8 +176,7 @@ def range_consumers(unreached):
 
     watermarks = Watermarks(lambda: ConfluentOffsetFetcher(OPTIONS), OPTIONS)
     oversized = OversizedRecords(OPTIONS.record_limits)
-    near, sources = NearReplicas(1.0), Sources(OPTIONS)
-    consumers = RangeConsumers(unreached, SERVERS, watermarks, oversized, near, sources)
+    consumers = RangeConsumers(unreached, SERVERS, watermarks, oversized, NearReplicas(1.0))
     with closing(consumers):
         yield partition
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_kafka.adapters.confluent.consumer_handle import NO_BROKER, FetchQueue
+from pyspark_kafka.adapters.confluent.consumer_handle import FetchQueue
 from pyspark_kafka.adapters.confluent.gather_kernel import ConsumerCalls
 from pyspark_kafka.domain.reading.leader_epochs import NO_EPOCH
 
@@ -13,7 +13,6 @@ from .messages import FakeLibrary, Sent
 
 END = -191
 EPOCH = 7
-BROKER = 2
 
 
 class QueueLibrary(FakeLibrary):
@@ -28,9 +27,6 @@ class QueueLibrary(FakeLibrary):
     def rd_kafka_message_leader_epoch(self, address: int) -> int:
         return NO_EPOCH if self._by_address[address].error else EPOCH
 
-    def rd_kafka_message_broker_id(self, address: int) -> int:
-        return NO_BROKER if self._by_address[address].error else BROKER
-
 
 def taken(*sent: Sent) -> FetchQueue:
     library: Any = QueueLibrary(sent)
@@ -40,12 +36,12 @@ def taken(*sent: Sent) -> FetchQueue:
 
 
 @pytest.mark.parametrize("events", range(3))
-def test_records_before_an_event_have_their_source(events):
+def test_the_epoch_of_records_before_an_event_is_kept(events):
     """A range that is read on after a pause compares their epoch with the log (KIP-320)."""
     queue = taken(Sent(0), Sent(1), *[Sent(2, error=END)] * events)
-    assert (queue.last_epoch, queue.last_broker) == (EPOCH, BROKER)
+    assert queue.last_epoch == EPOCH
 
 
-def test_events_alone_have_no_source():
+def test_events_alone_have_no_epoch():
     queue = taken(Sent(0, error=END))
-    assert (queue.last_epoch, queue.last_broker) == (NO_EPOCH, NO_BROKER)
+    assert queue.last_epoch == NO_EPOCH

@@ -233,11 +233,3 @@ def test_closing_a_reader_closes_the_connection_of_a_range_that_is_open(scripted
     brokers.keep(NODE, connection)
     assert made.close.call_count == 2
     assert brokers.connections == {}
-
-
-def test_a_reader_that_is_closed_tells_what_it_read_and_opens_nothing(scripted):
-    script = scripted(fetched(1, 0, 9))
-    read(script.range, 1)
-    script.brokers.close()
-    assert sum(script.brokers.take_bytes_read().leaders.values())
-    assert script.brokers._metadata is None
