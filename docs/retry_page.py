@@ -42,7 +42,7 @@ class Place(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """What happens after an error, as the page shows it."""
+    """The step after an error, as the page shows it."""
 
     RETRY = "retry"
     FAIL = "fail the task"
