@@ -12,8 +12,8 @@ _HANDLE: Final[Any] = ProducerHandle
 _REAL_INIT: Final = report_kernel.DeliveryReports.__init__
 
 
-def _without_offsets(self: Any, library: Any, *, is_idempotent: bool) -> None:  # noqa: ARG001
-    _REAL_INIT(self, library, is_idempotent=False)
+def _without_offsets(self: Any, *arguments: Any, is_idempotent: bool) -> None:  # noqa: ARG001
+    _REAL_INIT(self, *arguments, is_idempotent=False)
 
 
 PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {

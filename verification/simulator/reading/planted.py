@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kafka import errors as kafka_errors
 
+from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_format import record_blocks
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
 from pyspark_kafka.adapters.kafka_python import (
@@ -22,7 +23,7 @@ from pyspark_kafka.adapters.kafka_python.brokers import (
 )
 from pyspark_kafka.adapters.kafka_python.fetcher import Fetcher
 from pyspark_kafka.application.reading.range_read import RangeRead
-from pyspark_kafka.domain.reading import expected_ranges
+from pyspark_kafka.domain.reading import cursor, expected_ranges
 from pyspark_kafka.domain.reading.cursor import Cursor, Step, TopicIdentity
 from pyspark_kafka.domain.reading.expected_ranges import ExpectedRanges
 from pyspark_kafka.domain.reading.leader_epochs import FetchedEpochs
@@ -52,13 +53,13 @@ def _from_the_first_batch(self: Any, fetched: Any, from_offset: int, until_offse
     return _REAL["decode"](self, fetched, min(first, from_offset), until_offset)
 
 
-def _replicas_are_believed(self: Any, error: Any, diverging: Any, broker: int, **_: bool) -> Step:
-    step: Step = _REAL["answered"](self, error, diverging, broker, is_leader=True)
+def _replicas_are_believed(self: Any, error: Any, diverging: Any, *rest: Any, **_: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, diverging, *rest, is_leader=True)
     return step
 
 
-def _without_divergence(self: Any, error: Any, _: Any, broker: int, *, is_leader: bool) -> Step:
-    step: Step = _REAL["answered"](self, error, None, broker, is_leader=is_leader)
+def _without_divergence(self: Any, error: Any, _: Any, *rest: Any, is_leader: bool) -> Step:
+    step: Step = _REAL["answered"](self, error, None, *rest, is_leader=is_leader)
     return step
 
 
@@ -66,8 +67,12 @@ def _without_aborted(fields: Any, error_code: int, end_offset: int) -> Any:
     return _REAL["fetched_data"](fields, error_code, end_offset)._replace(aborted=())
 
 
-def _of_this_offset(self: Any, position: Any) -> bool:
-    return bool(position.offset == self.offset)
+def _of_any_topic(self: Any, position: Any) -> bool:
+    return bool(position.offset == self.offset and position.leader_epoch >= self.leader_epoch)
+
+
+def _of_any_leader(self: Any, position: Any) -> bool:
+    return bool((position.offset, position.topic_id) == (self.offset, self.topic.topic_id))
 
 
 def _responses_pile_up(self: Any) -> bool:
@@ -128,7 +133,12 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "a replica that fails is not left": (Change(NearReplicas, "fail", nothing),),
     "an answer of another topic of the same name is taken": (
-        Change(PartitionCursor, "asks_for", _of_this_offset),
+        Change(PartitionCursor, "asks_for", _of_any_topic),
+    ),
+    "an answer of a former leader is taken": (Change(PartitionCursor, "asks_for", _of_any_leader),),
+    "two brokers that lag are witnesses of a new topic": (Change(cursor, "_SOME_REFUSALS", 1),),
+    "a log may end before it begins": (
+        Change(Watermarks, "of", lambda self, partition: self._ask(partition)),
     ),
     "responses pile up while their records are not taken": (
         Change(_NODE, "is_awaited", property(_responses_pile_up)),
@@ -155,6 +165,9 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "aborted transactions are ignored": 8,
     "no checksum is checked": 9,
     "a topic that was created again is not noticed": 28,
+    "an answer of a former leader is taken": 5074062,
+    "two brokers that lag are witnesses of a new topic": 3209945,
+    "a log may end before it begins": 6084129,
     "leases of replicas do not end": 427,
     "old leaders are not left": 16,
     "records of an earlier assignment are handed out": 33,

@@ -46,8 +46,8 @@ def _all_time_for_the_first(host: str, port: int, deadline: Any, connect: Any) -
     raise kafka_errors.KafkaConnectionError("no address answers")
 
 
-def _addresses_of_before(answer: Any, earlier: Any) -> Any:
-    view = _REAL["view_of"](answer, earlier)
+def _addresses_of_before(answer: Any, earlier: Any, *rest: Any) -> Any:
+    view = _REAL["view_of"](answer, earlier, *rest)
     return replace(view, brokers={**view.brokers, **earlier.brokers})
 
 
@@ -82,6 +82,11 @@ def _session_from_the_answer(self: Any, host: str) -> Any:
     begun = time.monotonic()
     opened = _REAL["ready"](self, host)
     return replace(opened, expires_at=opened.expires_at + time.monotonic() - begun)
+
+
+def _same_broker_for_ever(self: Any, now: float) -> None:
+    self._outdated_at = now + self._max_age_s
+    self._stale.clear()
 
 
 def _short_fill(self: Any, view: memoryview) -> bool:
@@ -141,6 +146,9 @@ PLANTED_CORE: Final[Mapping[str, tuple[Change, ...]]] = {
     "a broker that is cut off is asked again and again": (
         Change(BrokerChoice, "ask_last", nothing),
     ),
+    "leases of replicas keep metadata from another broker": (
+        Change(MetadataAge, "received", _same_broker_for_ever),
+    ),
     "a request in flight is never overdue": (Change(BrokerConnection, "is_overdue", False),),
     "a part of a response is taken for all": (Change(BrokerConnection, "_fill", _short_fill),),
 }
@@ -149,6 +157,7 @@ PLANTED_CORE: Final[Mapping[str, tuple[Change, ...]]] = {
 FOUND_BY_CORE: Final[Mapping[str, int]] = {
     "metadata have no age": 16,
     "a broker that is cut off is asked again and again": 16,
+    "leases of replicas keep metadata from another broker": 5104324,
     "a request in flight is never overdue": 73,
     "a part of a response is taken for all": 12,
     "the bootstrap servers are asked once": 5,
