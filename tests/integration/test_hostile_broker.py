@@ -454,7 +454,7 @@ def limits_until(error: _Expected, attempt: int) -> Mapping[str, str]:
     over before its client has done anything.
     """
     limits = {**IMPATIENT, "api": str(int(IMPATIENT["api"]) * 3**attempt)}
-    is_time_out = error in (FetchTimeoutError, _NO_ANSWER)
+    is_time_out = error in (FetchTimeoutError, BrokerUnreachableError, _NO_ANSWER)
     return limits if is_time_out else {**limits, "poll": PATIENT["poll"]}
 
 
