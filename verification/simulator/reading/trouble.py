@@ -94,7 +94,8 @@ class Trouble:
 
         Not if it is needed, or knows no other broker where it is: no client would leave it. Nor if
         it knows an older topic and there is one other broker: either may be the one that lags. Nor
-        if each task of a batch begins there, as the first address of the bootstrap servers.
+        if each task of a batch begins there, or of a stream that reads the older topic, as the
+        first address of the bootstrap servers.
         """
         cluster = self._world.cluster
         partitions = cluster.all_partitions()
@@ -102,11 +103,13 @@ class Trouble:
         addresses.discard((member.advertised, member.port))
         knows_another = any((node.host, node.port) in addresses for node in member.view.nodes)
         is_needed = any(each.last_leader == member.number for each in partitions)
-        has_witnesses = len(cluster.members) > 2 or all(
+        knows_topics = all(
             cluster.topics[name][0].topic_id == topic_id
             for name, topic_id in member.view.ids.items()
         )
-        is_first = not self._world.settings.is_stream and member is cluster.members[0]
+        has_witnesses = len(cluster.members) > 2 or knows_topics
+        begins_there = not (self._world.settings.is_stream and knows_topics)
+        is_first = begins_there and member is cluster.members[0]
         may_stay = knows_another and has_witnesses and not (is_needed or is_first)
         return member in self._zombies and may_stay
 
