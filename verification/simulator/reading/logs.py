@@ -92,7 +92,10 @@ class Replica:
                     aborted.append((batch.producer, first, batch.base_offset))
             elif batch.producer >= 0:
                 begun.setdefault(batch.producer, batch.base_offset)
-        return Stable(min([*begun.values(), self.high_watermark]), tuple(aborted))
+        # A transaction whose first records were deleted begins where the log does
+        # (UnifiedLog.maybeIncrementFirstUnstableOffset).
+        offset = min([*begun.values(), self.high_watermark])
+        return Stable(max(self.start, offset), tuple(aborted))
 
     def open_transactions(self) -> dict[int, int]:
         begun: dict[int, int] = {}
@@ -105,6 +108,8 @@ class Replica:
 
     def from_offset(self, offset: int, end: int) -> Iterator[Batch]:
         """Yield the batches from the one on that has an offset, or comes after it."""
+        if offset >= end:
+            return
         at = bisect_left(self.batches, offset, key=lambda each: each.last_offset)
         for batch in self.batches[at:]:
             if batch.base_offset >= end:

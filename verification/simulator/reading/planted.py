@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from kafka import errors as kafka_errors
 
-from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_format import record_blocks
 from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder
 from pyspark_kafka.adapters.kafka_python import (
@@ -137,9 +136,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "an answer of a former leader is taken": (Change(PartitionCursor, "asks_for", _of_any_leader),),
     "two brokers that lag are witnesses of a new topic": (Change(cursor, "_SOME_REFUSALS", 1),),
-    "a log may end before it begins": (
-        Change(Watermarks, "of", lambda self, partition: self._ask(partition)),
-    ),
     "responses pile up while their records are not taken": (
         Change(_NODE, "is_awaited", property(_responses_pile_up)),
         Change(connections.ReceiveBuffer, "view", lambda _, size: connections.new_memory(size)),
@@ -167,7 +163,6 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a topic that was created again is not noticed": 28,
     "an answer of a former leader is taken": 5074062,
     "two brokers that lag are witnesses of a new topic": 3209945,
-    "a log may end before it begins": 6084129,
     "leases of replicas do not end": 427,
     "old leaders are not left": 16,
     "records of an earlier assignment are handed out": 33,
