@@ -1,4 +1,4 @@
-"""Uses that hold users' data in memory; each function runs in a process of its own."""
+"""Uses that hold users' data in memory; each function runs in a separate process."""
 
 from __future__ import annotations
 

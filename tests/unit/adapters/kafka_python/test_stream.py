@@ -128,12 +128,12 @@ def test_a_former_leader_is_not_followed_with_the_epoch_of_its_successor(brokers
         fetcher.send()
 
 
-def test_a_leader_that_names_a_replica_says_nothing_of_the_topic(brokers, leaders, monkeypatch):
-    """It has not looked at its log: one that is cut off may name the topic before."""
-    ids = [UUID(int=1)]
-    monkeypatch.setattr(brokers, "_metadata", metadata_of(leaders.get, lambda _: ids[-1]))
+def fetching_by_id(
+    brokers: Brokers, replica: int
+) -> tuple[Fetcher, PartitionCursor, FakeConnection]:
+    """Return a fetcher whose request by id is about to be answered without records."""
     connection = FakeConnection(asks_by_id=True)
-    connection.answers.append(FetchedData(kafka_errors.NoError, 2, (), NOTHING))
+    connection.answers.append(FetchedData(kafka_errors.NoError, replica, (), NOTHING))
     fetcher = Fetcher(brokers, is_continuous=True)
     cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
     fetcher.assign([cursor])
@@ -141,6 +141,14 @@ def test_a_leader_that_names_a_replica_says_nothing_of_the_topic(brokers, leader
     fetcher._nodes[1].connection = cast("FetchConnection", connection)
     cursor.see_metadata(brokers.metadata)
     fetcher.send()
+    return fetcher, cursor, connection
+
+
+def test_a_leader_that_names_a_replica_says_nothing_of_the_topic(brokers, leaders, monkeypatch):
+    """It has not looked at its log: a leader that is cut off may know an older topic."""
+    ids = [UUID(int=1)]
+    monkeypatch.setattr(brokers, "_metadata", metadata_of(leaders.get, lambda _: ids[-1]))
+    fetcher, cursor, _ = fetching_by_id(brokers, replica=2)
     fetcher._receive(fetcher._nodes[1])
     ids.append(UUID(int=2))
     cursor.see_metadata(brokers.metadata)
@@ -220,15 +228,7 @@ def test_an_answer_of_a_topic_that_was_created_again_meanwhile_is_not_taken(
     """Its records would be taken for those of the new topic, and be continued by them."""
     ids = [UUID(int=1)]
     monkeypatch.setattr(brokers, "_metadata", metadata_of(leaders.get, lambda _: ids[-1]))
-    connection = FakeConnection(asks_by_id=True)
-    connection.answers.append(FetchedData(kafka_errors.NoError, NO_REPLICA, (), NOTHING))
-    fetcher = Fetcher(brokers, is_continuous=True)
-    cursor = brokers.cursor(FIRST, ALL_COLUMNS, 0)
-    fetcher.assign([cursor])
-    fetcher._follow(cursor, 1)
-    fetcher._nodes[1].connection = cast("FetchConnection", connection)
-    cursor.see_metadata(brokers.metadata)
-    fetcher.send()
+    fetcher, cursor, connection = fetching_by_id(brokers, replica=NO_REPLICA)
     asked = connection.in_flight
     assert asked is not None
     ids.append(UUID(int=2))
@@ -255,7 +255,7 @@ def test_a_connection_that_is_found_closed_is_tried_again_first(brokers, leaders
 
 
 def test_a_session_that_ends_while_logs_are_compared_is_not_used(brokers, leaders, monkeypatch):
-    """Brokers before Kafka 2.7 are asked by a request of its own, which may take its time."""
+    """Brokers before Kafka 2.7 need a separate request for this, which may take long."""
     before, after = FakeConnection(), FakeConnection()
     before.compares_epochs = False
 
